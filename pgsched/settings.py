@@ -182,7 +182,9 @@ def _check_address(url: str) -> None:
         raise InvalidSettings("database_url has a % that is not an escape such as %40: write %25 for a percent sign")
     # libpq would report this too, but would repeat the password.
     if re.search(r"\s|%00", address):
-        raise InvalidSettings("database_url contains a space or a NUL: write %20 for a space, and leave out a NUL")
+        raise InvalidSettings(
+            "database_url contains whitespace or %00: write %20 for a space, and remove anything else"
+        )
 
 
 def _check_json_object(name: str, text: str, example: str) -> None:

@@ -137,7 +137,7 @@ async def check_still(authentication: Authentication, connection: Connection) ->
     """Checks a long-running request again. Raises Unauthenticated if its key is no longer valid, and Refused if the
     key's grant has changed."""
     if await authentication.still(connection.headers.get("authorization")) != grant_of(connection):
-        raise Refused("the key's scopes or clients have changed since the request began: send it again")
+        raise Refused("the key's scopes or clients have changed since the request began: send the request again")
 
 
 def check_clients(grant: Grant, named: Iterable[Any]) -> None:

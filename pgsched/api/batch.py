@@ -45,7 +45,7 @@ _Mode = Annotated[
     Literal["all", "each"],
     QueryParameter(
         name="mode",
-        description="all: every line or none is scheduled; each: valid lines are scheduled. Each line has a result.",
+        description="all: either every line is scheduled, or none; each: all valid lines. Each line has a result.",
     ),
 ]
 

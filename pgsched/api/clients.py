@@ -58,9 +58,7 @@ class SecretValue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     hosts: (
         Annotated[
             list[Annotated[str, Meta(max_length=300)]],
-            Meta(
-                max_length=20, description="The only hosts that it is sent to. If left out, the hosts stay as they are."
-            ),
+            Meta(max_length=20, description="The only hosts that it may be sent to. If left out, they do not change."),
         ]
         | None
     ) = None

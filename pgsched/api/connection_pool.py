@@ -181,7 +181,7 @@ class Database:
         """Admits a block that keeps the processor busy and needs no connection. Each client can have one such block at
         a time."""
         payers = self._grant.payers
-        async with Deadline(self._wait, "other requests of your client used up its computing time"):
+        async with Deadline(self._wait, "your client's other requests left no computing time"):
             await self._computing.take(payers)
         try:
             yield
@@ -207,7 +207,7 @@ class Database:
     async def _lend(self, longest: float, *more: FairShares) -> AsyncIterator[AsyncConnection[Any]]:
         taken, payers = list[FairShares](), self._grant.payers
         try:
-            unreached = "the database cannot be reached: no connection was free"
+            unreached = "no connection to the database was available"
             async with Deadline(min(self._wait, longest), unreached) as deadline:
                 for shares in (*more, self._places):
                     await shares.take(payers)

@@ -56,7 +56,7 @@ class ReplayOne(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     target: str | None = None
     payload: Annotated[msgspec.Raw | UnsetType, Meta(description="Any JSON, up to 1 MiB.")] = UNSET
-    options: Annotated[dict[str, Any], Meta(description="Options that replace all previous ones.")] | None = None
+    options: Annotated[dict[str, Any], Meta(description="Options; those given replace all current ones.")] | None = None
     note: Annotated[str, Meta(max_length=1000, description="Reason, for the audit log.")] | None = None
 
     def changes(self) -> dict[str, str | None]:

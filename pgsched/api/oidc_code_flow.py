@@ -68,7 +68,7 @@ class PendingSignIn:
             return msgspec.json.decode(base64.urlsafe_b64decode(text or ""), type=cls)
         except (ValueError, msgspec.DecodeError):
             raise Unauthenticated(
-                "this sign-in was not started in this browser, or more than ten minutes ago: start again"
+                "this sign-in was not started in this browser, or expired after ten minutes: start again"
             ) from None
 
 

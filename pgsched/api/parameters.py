@@ -78,7 +78,7 @@ AfterName = Annotated[
 Client = Annotated[str | None, QueryParameter(name="client")]
 OnlyClient = Annotated[str | None, QueryParameter(name="client", max_length=100, description="Only this client.")]
 Key = Annotated[str | None, QueryParameter(name="key")]
-Host = Annotated[str | None, QueryParameter(name="host", description="The target's host, at any port.")]
+Host = Annotated[str | None, QueryParameter(name="host", description="The target's host, on any port.")]
 OfJob = Annotated[UUID | None, QueryParameter(name="job", description="Only this job.")]
 Forced = Annotated[bool, QueryParameter(name="force", description="Change the job even if it is declared elsewhere.")]
 Why = Annotated[str | None, QueryParameter(name="note", max_length=1000, description="Reason, for the audit log.")]

@@ -117,7 +117,7 @@ class Deadline:
 
     async def __aenter__(self) -> Self:
         task = asyncio.current_task(self._loop)
-        assert task is not None, "a connection is lent to a task"
+        assert task is not None, "connections are lent only to tasks"
         self._task, self._cancelling = task, task.cancelling()
         self._timer = self._loop.call_at(self._started + self._seconds, self._look)
         return self

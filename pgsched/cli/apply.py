@@ -85,4 +85,4 @@ def _shown(change: Any) -> dict[str, Any]:
 
 def _left(changes: Sequence[Any]) -> str | None:
     left = [f"{change.client}/{change.key}" for change in changes if change.what == "left"]
-    return f"note: kept although no longer declared: {', '.join(left)}; --prune cancels them" if left else None
+    return f"note: no longer declared, but kept (--prune cancels them): {', '.join(left)}" if left else None

@@ -152,5 +152,5 @@ def _progress(found: BulkDetail) -> str:
         text += f"; {runs.finished} of its runs have finished, of which {runs.failed} failed"
         behind -= runs.live
     if found.state == "active" and found.total:
-        text += f", {min(100 * behind // found.total, 100)} %"
+        text += f", {min(100 * behind // found.total, 100)}%"
     return f"{text}, {found.reason}" if found.reason else text

@@ -39,7 +39,7 @@ async def show(backend: Any, client: str) -> Answer:
 @command(clients, "set")
 @click.argument("client")
 @click.option("--keep", metavar="WHAT", help="Executions to keep in history: all, failures or nothing.")
-@many_option("--option", "Default option for its executions; repeatable, replaces all previous defaults.")
+@many_option("--option", "Default option for its executions; repeatable. Those given replace all current ones.")
 @click.option("--weight", type=int, metavar="NUMBER", help="Weight when workers are saturated, 1 to 100.")
 @click.option("--database-role", metavar="ROLE", help="Database role that acts for this client in SQL.")
 @click.option(

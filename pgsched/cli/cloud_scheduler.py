@@ -68,7 +68,9 @@ def declared_from(job: CloudSchedulerJob) -> dict[str, Any]:
     if call is None:
         raise InvalidInput("it publishes to Pub/Sub or calls App Engine: schedule it by hand with another target")
     if call.oidc_token is not None or call.oauth_token is not None:
-        raise InvalidInput("it sends a service account's token: store that as a secret and name it in the option auth")
+        raise InvalidInput(
+            "it sends a service account's token: store the account's key as a secret, and name the secret in auth"
+        )
     if job.state != "ENABLED":
         raise InvalidInput(f"it is {job.state.lower()}: resume it first, or schedule it by hand and pause it")
     if len(job.description) > _LONGEST_LABEL:
@@ -132,8 +134,8 @@ def _retried(retries: _Retries, timeout: timedelta) -> dict[str, Any]:
     if count and longest and len(begins) >= count:
         if begins[count - 1] + count * timeout > longest:
             raise InvalidInput(
-                f"it retries until both {count} retries and {retries.max_retry_duration} are over, and which is later "
-                "depends on how long they take: remove retryCount or maxRetryDuration from the file"
+                f"it retries until both {count} retries and {retries.max_retry_duration} have passed, and which is "
+                "later depends on how long the calls take: remove retryCount or maxRetryDuration from the file"
             )
         count = 0
     attempts = 1 + (count or len(begins))

@@ -63,7 +63,7 @@ async def show(backend: Any, id: UUID) -> Answer:
 @of_one("dead letter")
 @click.option("--new-target", "target", metavar="TARGET", help="Target to call instead.")
 @click.option("--payload", type=json_text, metavar="JSON", help="New payload; @FILE reads a file.")
-@many_option("--option", "Delivery option; repeatable, replaces all previous ones.")
+@many_option("--option", "Delivery option; repeatable. Those given replace all current ones.")
 @_said
 async def replay(backend: Any, id: UUID, **changes: Any) -> Answer:
     """Run a dead letter again. Prints the new execution's id."""

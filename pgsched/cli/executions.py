@@ -78,8 +78,8 @@ async def why(backend: Any, id: UUID) -> Answer:
 @of_one("execution")
 @click.option("--target", metavar="TARGET", help="Target to call.")
 @payload_option
-@many_option("--option", "Delivery option; repeatable, replaces all previous ones.")
-@many_option("--label", "Label; repeatable, replaces all previous ones.", label)
+@many_option("--option", "Delivery option; repeatable. Those given replace all current ones.")
+@many_option("--label", "Label; repeatable. Those given replace all current ones.", label)
 @click.option("--fire-at", type=instant, metavar="INSTANT", help="Instant at which to fire it.")
 @click.option(
     "--clear", type=click.Choice(("payload", "options", "labels")), multiple=True, help="Remove this field; repeatable."

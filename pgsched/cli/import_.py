@@ -36,7 +36,9 @@ _CLIENT = click.option("--client", metavar="NAME", help="Client that the jobs be
 
 @import_.command()
 @_FILE
-@click.option("--timezone", metavar="ZONE", help="Time zone of the machine whose cron ran it, if the file sets none.")
+@click.option(
+    "--timezone", metavar="ZONE", help="Time zone of the machine that ran the crontab, if the file sets none."
+)
 @click.option(
     "--target",
     metavar="TARGET",
@@ -71,7 +73,7 @@ def _declared(line: CrontabEntry | LeftOut, *, timezone: str | None, target: str
     address = address_of(words)
     if address is None and calls(words):
         raise InvalidInput(
-            "it does more than get one URL, or saves the response: "
+            "it does more than fetch one URL, or saves the response: "
             "declare the call by hand, with its method, headers and payload"
         )
     if address is None and target is None:

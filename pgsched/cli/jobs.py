@@ -76,9 +76,9 @@ async def show(backend: Any, id: UUID) -> Answer:
 @recurrence_options(is_new=False)
 @click.option("--anchor", type=instant, metavar="INSTANT", help="Instant that --every starts from.")
 @payload_option
-@many_option("--option", "Delivery option; repeatable, replaces all previous ones.")
-@many_option("--rule", "Recurrence rule; repeatable, replaces all previous ones.")
-@many_option("--label", "Label; repeatable, replaces all previous ones.", label)
+@many_option("--option", "Delivery option; repeatable. Those given replace all current ones.")
+@many_option("--rule", "Recurrence rule; repeatable. Those given replace all current ones.")
+@many_option("--label", "Label; repeatable. Those given replace all current ones.", label)
 @click.option("--queue", metavar="NAME", help="Queue to put it in.")
 @ordering_key_option
 @click.option(

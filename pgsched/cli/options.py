@@ -83,7 +83,7 @@ _FILTERS = {
     "client": click.option("--client", metavar="NAME", help="Only this client."),
     "queue": click.option("--queue", metavar="NAME", help="Only this queue."),
     "host": click.option(
-        "--host", type=host_name, metavar="HOST", help="Only those whose target is on this host, at any port."
+        "--host", type=host_name, metavar="HOST", help="Only those whose target is on this host, on any port."
     ),
     "key": click.option("--key", metavar="KEY", help="Only those with this key."),
     "label": many_option("--label", "Only those with all of these labels.", label),
@@ -99,8 +99,10 @@ def recurrence_options(*, is_new: bool) -> Callable[[Command], Command]:
     """``--cron``, ``--every`` and related options. Help shows defaults only if ``is_new``: an edit has none."""
     zone, gap, overlap = (f"  [default: {name}]" if is_new else "" for name in ("UTC", "shift", "first"))
     return options(
-        click.option("--cron", metavar="EXPRESSION", help="Repeatedly: five fields, or six with seconds first."),
-        click.option("--every", metavar="DURATION", help="Repeatedly, at this interval, e.g. 15m."),
+        click.option(
+            "--cron", metavar="EXPRESSION", help="Cron expression to repeat by: five fields, or six with seconds first."
+        ),
+        click.option("--every", metavar="DURATION", help="Interval to repeat at, e.g. 15m."),
         click.option("--timezone", metavar="ZONE", help=f"Time zone of --cron, e.g. Europe/Berlin.{zone}"),
         click.option(
             "--gap", metavar="POLICY", help=f"What --cron does in an hour skipped in spring: shift or skip.{gap}"

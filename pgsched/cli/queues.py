@@ -12,7 +12,7 @@ from pgsched.cli.reply import table
 
 _COLUMNS = ("name", "pulled", "waiting", "max_waiting", "full_since", "paused_at", "reason", "weight", "options")
 _queue_options = options(
-    many_option("--option", "Default option for its executions; repeatable, replaces all previous defaults."),
+    many_option("--option", "Default option for its executions; repeatable. Those given replace all current ones."),
     click.option("--weight", type=int, metavar="NUMBER", help="Weight in workers that serve several queues, 1 to 100."),
     click.option(
         "--max-waiting", type=int, metavar="NUMBER", help="Maximum waiting executions; scheduling more is refused."

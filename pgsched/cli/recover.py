@@ -24,7 +24,9 @@ _CALLS = ("called", "executions")
 
 @database_command(with_settings=True)
 @options(
-    click.option("--release", is_flag=True, help="Apply the next three options, then let workers continue."),
+    click.option(
+        "--release", is_flag=True, help="Apply --skip-older-than, --rate and --hold-client, then let workers continue."
+    ),
     click.option(
         "--skip-older-than",
         type=duration,

@@ -133,7 +133,9 @@ class Supervisor:
             keeper.stop()
         _, late = await asyncio.wait(keeping, timeout=self._drain_timeout + HAND_BACK)
         if late:
-            self._report("not drained in time: killing the remaining processes; other workers take over their rows")
+            self._report(
+                "not drained in time: killing the remaining processes; other workers take over their executions"
+            )
             self._signal(signal.SIGKILL)
             await asyncio.wait(keeping)
 

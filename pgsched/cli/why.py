@@ -27,10 +27,10 @@ _STALLS = {
 _HOLDERS = {
     "client": "Its client {name} has reached its limit, or was held a moment ago: see pgsched limits list --kind "
     "client.",
-    "host": "The limit of the host {name} is used up, or the host was sidelined by hand: see pgsched limits list "
+    "host": "Its host {name} has reached its limit, or was sidelined by hand: see pgsched limits list "
     "--kind host and pgsched targets list.",
-    "queue": "The limit of the queue {name} is used up: see pgsched limits list --kind queue.",
-    "key": "The limit of the key {name} is used up: see pgsched limits list --kind key.",
+    "queue": "Its queue {name} has reached its limit: see pgsched limits list --kind queue.",
+    "key": "Its key {name} has reached its limit: see pgsched limits list --kind key.",
     "circuit": "The target host {name} is failing, so it is not called until it recovers: see pgsched targets list "
     "for the reason.",
     "order": "Another execution with its ordering key {ordering_key} comes first, or blocks the key: see pgsched "

@@ -29,6 +29,6 @@ async def show(backend: Any, id: int) -> Answer:
     return shown(await backend.get_worker(id))
 
 
-_DRAINS = "Drain a worker: it starts nothing more and finishes what it has in flight."
+_DRAINS = "Drain a worker: it starts no further executions and finishes those in flight."
 switch(workers, _NUMBER, "drain_worker", _DRAINS, "draining", "was already draining")
 switch(workers, _NUMBER, "resume_worker", "Resume a drained worker.", "resumed", "was not drained")

@@ -29,7 +29,7 @@ from pgsched.store.schedule.schedule_parameters import ScheduleRequest, check_gi
 
 _DRIVERS = re.compile("psycopg|asyncpg|sqlite3")
 _OF_SQLALCHEMY = "sqlalchemy.engine.", "sqlalchemy.orm.", "sqlalchemy.ext."
-_GIVE = "give a connection of psycopg 3 or asyncpg, also one from a pool, or a connection or session of SQLAlchemy"
+_GIVE = "give a psycopg 3 or asyncpg connection, which may come from a pool, or a SQLAlchemy connection or session"
 _ERRORS = frozenset({"Error", "PostgresError", "InterfaceError"})
 """The names of the drivers' base error classes; the last two are asyncpg's."""
 

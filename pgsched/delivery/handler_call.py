@@ -86,7 +86,7 @@ class Handler:
         )
         if heartbeat is not None and not self.is_async:
             raise InvalidInput(
-                f"the handler {name!r} has a heartbeat but is not async, and a thread cannot be stopped: define it "
+                f"the handler {name!r} has a heartbeat but is not async, and threads cannot be stopped: define it "
                 "with async def, and make sure that its decorators return async functions"
             )
         if self.wants_connection and not self.is_async:
@@ -151,8 +151,8 @@ class Handler:
         elif not optional:
             raise InvalidInput(
                 f"the handler {self.name!r} has a parameter {parameter.name!r} that pgsched cannot fill: "
-                "write (payload) or (payload, context); add connection to commit together with the completion, or "
-                "checkpoint to continue from one"
+                "declare it as (payload) or (payload, context); it may also take connection, to write in the "
+                "transaction that completes the execution, and checkpoint, to resume where an earlier attempt stopped"
             )
 
 

@@ -32,9 +32,7 @@ class TransactionalCompletion:
     """Lends handlers the connections on which their completions are committed."""
 
     def __init__(self, url: str, *, connections: int, is_shared: Callable[[], bool] = alone) -> None:
-        self.slots = Slots(
-            "connections of handlers that commit with their completion", connections, is_shared=is_shared
-        )
+        self.slots = Slots("connections for transactional handlers", connections, is_shared=is_shared)
         self._pool = AsyncConnectionPool[AsyncConnection[Any]](
             url,
             min_size=0,

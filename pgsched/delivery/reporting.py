@@ -97,7 +97,7 @@ async def beating(seconds: float, call: Callable[[Callable[[], None]], Coroutine
     except TimeoutError:
         if not patience.expired():
             raise
-        error = f"the handler reported nothing for {seconds:g} s, which is its heartbeat"
+        error = f"the handler reported nothing within its heartbeat of {seconds:g} s"
         raise OutcomeException(error, Failed(error=error, retryable=True)) from None
 
 

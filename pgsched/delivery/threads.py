@@ -44,7 +44,7 @@ class Threads(Slots):
     ) -> None:
         super().__init__("threads for handlers that are not async", most, is_shared=is_shared)
         self._spent, self._kept = spent, 0
-        self.left_behind = Slots("threads of attempts that are over", _LEFT_BEHIND * most, is_shared=is_shared)
+        self.left_behind = Slots("threads still used by ended attempts", _LEFT_BEHIND * most, is_shared=is_shared)
         self._growth = Growth()
         self._at_work: dict[int, tuple[str, int, float]] = {}
         self._used: dict[str, float] = {}

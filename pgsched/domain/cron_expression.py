@@ -180,7 +180,7 @@ def _fields_of(expression: str) -> list[str]:
         raise InvalidSchedule(f"cron {shown} contains a time zone: give the zone separately, as timezone")
     if re.match(r"(cron|rate|at)\(", expression, re.IGNORECASE):
         raise InvalidSchedule(
-            f"cron {shown} is a call: write only what is in the parentheses, five fields as cron or a rate as every"
+            f"cron {shown} is a call: write only what is in its parentheses (five fields as cron, or a rate as every)"
         )
     fields = _MACROS.get(expression.lower(), expression).split()
     if len(fields) not in (5, 6) or len(expression) > _LONGEST:

@@ -38,7 +38,7 @@ _HINTS = {
     DAY_OF_WEEK: "0-7 (0 and 7 are Sunday), SUN-SAT, 5#2 for the second Friday or L5 for the last",
 }
 _ELSEWHERE = {
-    "H": " has H, which is drawn for a job: give its identity, or write the value",
+    "H": " has H, whose value depends on the job: give the job's identity, or write the value",
     "R": " has R, which is not supported: write H, which is drawn once for each job, or the value",
     "?": " has ?, which is only for the two day fields and must stand alone: write *",
 }
@@ -68,7 +68,8 @@ def values_of(name: str, item: str) -> int:
         _refuse(
             name,
             item,
-            f" has a step beyond its range: write the single value {values[0]}, or use every for an interval",
+            f" has a step larger than its range: write the single value {values[0]}, or, for a fixed interval, give "
+            "every instead of cron",
         )
     return sum(
         1 << value for value in {value if value <= last else value - last - 1 + first for value in values[::step]}
@@ -118,7 +119,7 @@ def _range(name: str, item: str, low: str, high: str, *, stepped: bool) -> range
     if start < end:
         return range(start, end + 1)
     if stepped:
-        _refuse(name, item, " runs past the end with a step: write the values as a list")
+        _refuse(name, item, " has a step and wraps around: write the values as a list")
     return range(start, last + 1 + end - first + 1)
 
 

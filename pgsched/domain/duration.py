@@ -15,7 +15,7 @@ SECOND = timedelta(seconds=1)
 ONE_DAY = timedelta(days=1)
 _NO_DELAY = frozenset({"PT0S", "0s"})
 """The texts that mean no delay. They are not valid intervals."""
-_HINT = "write an ISO 8601 duration such as PT1H30M or P1D, or short as 1h30m, 90s, 250ms"
+_HINT = "write an ISO 8601 duration such as PT1H30M or P1D, or a short form such as 1h30m, 90s or 250ms"
 _CALENDAR_UNITS = re.compile(r"P[^T]*\d[YM]|\d\s*(y|M|mo|mon|months?|years?)\b", re.ASCII)
 _ISO = re.compile(
     r"P(?=.)(?:(?P<weeks>\d{1,4})W)?(?:(?P<days>\d{1,5})D)?"
@@ -101,7 +101,7 @@ def format_duration(length: timedelta) -> str:
     ``parse_duration`` returns the same duration. Raises InvalidSchedule if ``length`` is negative.
     """
     if length < timedelta(0):
-        raise InvalidSchedule("a negative duration cannot be written: give one longer than zero")
+        raise InvalidSchedule("a duration cannot be negative: give zero or more")
     hours, rest = divmod(length.seconds, 3600)
     minutes, seconds = divmod(rest, 60)
     fraction = f".{length.microseconds:06}".rstrip("0") if length.microseconds else ""

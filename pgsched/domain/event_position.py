@@ -116,7 +116,7 @@ class Position:
         """Raises InvalidInput for a position that this database has not issued."""
         if self.seen.xmax > horizon.newest:
             raise InvalidInput(
-                "this event id is not from this database, or dates from before it was restored: leave it out, and "
+                "this event id is not from this database, or is from before it was restored: leave the id out, and "
                 "look up in /v1/executions what has ended in the meantime"
             )
 

@@ -101,7 +101,7 @@ def without_port(host: str) -> str:
 def host_alone(host: str) -> str:
     """Returns the host unchanged, for a search for executions at any port. Raises InvalidInput if it has a port."""
     if (alone := without_port(host)) != host:
-        raise InvalidInput(f"the host {_shown(host)} has a port: write {alone[:100]}, which finds targets at any port")
+        raise InvalidInput(f"the host {_shown(host)} has a port: write {alone[:100]}, which finds targets on any port")
     return host
 
 

@@ -234,7 +234,7 @@ async def test_a_clients_batches_leave_connections_for_other_requests(database_u
         async with mine.batch(), mine.batch():
             for whose in (mine, database.acting(replace(one, subject="another key"))):
                 whose._wait = 0.1
-                with pytest.raises(Unavailable, match="no connection was free"):
+                with pytest.raises(Unavailable, match="no connection to the database was available"):
                     async with whose.batch():
                         pass
             mine._wait = others._wait

@@ -44,7 +44,7 @@ async def _standing_still(pid: int) -> AsyncIterator[None]:
 async def test_a_request_fails_when_no_connection_becomes_free(database_url: str) -> None:
     async with _opened(database_url) as database, database.connection():
         database._wait = 0.1
-        with pytest.raises(Unavailable, match=r"no connection was free within 0.1 s"):
+        with pytest.raises(Unavailable, match=r"no connection to the database was available within 0.1 s"):
             async with database.connection():
                 pass
 
@@ -96,7 +96,7 @@ async def test_one_clients_computation_does_not_block_another_client(database_ur
         database._wait = 0.1
         async with database.acting(shop).computing():
             for grant in (shop, both):
-                with pytest.raises(Unavailable, match="other requests of your client"):
+                with pytest.raises(Unavailable, match="your client's other requests"):
                     async with database.acting(grant).computing():
                         pass
             async with database.acting(billing).computing():

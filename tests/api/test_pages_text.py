@@ -29,9 +29,9 @@ async def test_a_succeeded_run_shows_no_progress(page: httpx.AsyncClient, db: Co
     id = schedule(db, target="python:note", delay="1 hour")
     progress = "insert into pgsched.progress (execution_id, partition, client_id, fraction)"
     db.execute(f"{progress} values (%s, 0, 'default', 0.98)".encode(), [id])
-    assert "98 %" in (await page.get(f"/executions/{id}")).text
+    assert "98%" in (await page.get(f"/executions/{id}")).text
     finish(db, id, ended="succeeded")
-    assert "98 %" not in (await page.get(f"/executions/{id}")).text
+    assert "98%" not in (await page.get(f"/executions/{id}")).text
 
 
 async def test_the_first_link_on_a_list_page_skips_to_the_rows(page: httpx.AsyncClient, db: Connection) -> None:

@@ -159,8 +159,8 @@ def test_watch_prints_a_line_whenever_the_progress_changes(
     looks: Any = _seen(("active", 0), ("active", 0), ("active", 5), ("finished", 9))
     watch_to_its_end(lambda: next(looks), Reply(as_json=False))
     assert capsys.readouterr().err.splitlines() == [
-        "cancel: 0 done, 1 skipped, 0 failed, 10 %",
-        "cancel: 5 done, 1 skipped, 0 failed, 60 %, a lock",
+        "cancel: 0 done, 1 skipped, 0 failed, 10%",
+        "cancel: 5 done, 1 skipped, 0 failed, 60%, a lock",
         "cancel: 9 done, 1 skipped, 0 failed",
     ]
     looks = _seen(("active", 0), ("cancelled", 5))

@@ -94,7 +94,7 @@ def test_a_repeated_entry_is_declared_once(run: Run) -> None:
     ("0 3 * * * timeout 9 curl https://a.example", "declare the call by hand"),
     ("5/15 * * * * curl https://a.example", "5-59/15"),
     ("* * * * MON/2 curl https://a.example", "5-59/15"),
-    ("*/90 * * * * curl https://a.example", "step beyond its range"),
+    ("*/90 * * * * curl https://a.example", "step larger than its range"),
     ("0 0 30 2 * * curl https://a.example", "declare the call by hand"),
     ("@reboot curl https://a.example", "@reboot"),
     ("0 0 31 2 * curl https://a.example", "never"),

@@ -72,9 +72,9 @@ def test_why_shows_that_a_pulled_queue_waits_for_a_consumer() -> None:
     ("held_by", "sentence"),
     [
         ("client:payments", "client payments has reached its limit"),
-        ("host:shop.example", "limit of the host shop.example is used up"),
-        ("queue:orders", "limit of the queue orders"),
-        ("key:account-42", "limit of the key account-42"),
+        ("host:shop.example", "Its host shop.example has reached its limit"),
+        ("queue:orders", "Its queue orders has reached its limit"),
+        ("key:account-42", "Its key account-42 has reached its limit"),
         ("circuit:shop.example payments", "target host shop.example for the client payments is failing"),
         ("order", "ordering key k comes first, or blocks the key: see pgsched executions blocked --client payments"),
         ("worker:python:settle", "none has python:settle"),

@@ -188,9 +188,9 @@ def test_texts_of_the_wrong_type_are_refused_with_advice(connection: psycopg.Con
 async def test_a_pool_is_refused_but_its_connections_are_accepted(module_url: str) -> None:
     async with asyncpg.create_pool(module_url, min_size=1, max_size=1) as pool:
         for function, asked in ((schedule_async, "notify:a"), (schedule_many_async, [])):
-            with pytest.raises(InvalidInput, match=r"Pool is not a connection: give .* also one from a pool"):
+            with pytest.raises(InvalidInput, match=r"Pool is not a connection: give .* may come from a pool"):
                 await function(pool, asked)
-        with pytest.raises(InvalidInput, match=r"has no execute: .* also one from a pool"):
+        with pytest.raises(InvalidInput, match=r"has no execute: .* may come from a pool"):
             await schedule_async(pool.acquire(), "notify:a")
         async with pool.acquire() as lent, lent.transaction():
             await schedule_async(lent, "notify:a")
@@ -212,7 +212,7 @@ def test_driver_objects_that_are_not_connections_are_refused(module_url: str) ->
         psycopg.connect(module_url) as connection,
     ):
         for wrong in (pool, connection.cursor(), module_url, None, create_engine("postgresql+psycopg://")):
-            with pytest.raises(InvalidInput, match=r"give a connection|has no execute"):
+            with pytest.raises(InvalidInput, match=r"is not a connection: give|has no execute"):
                 schedule(wrong, "notify:a")
 
 
@@ -230,10 +230,10 @@ async def test_an_object_with_an_execute_method_is_refused_as_a_connection() -> 
     raw = create_engine("sqlite://").raw_connection()
     for wrong in (Executes(), raw, sqlite3.connect(":memory:"), Session):
         for function, asked in ((schedule, "notify:a"), (schedule_many, [])):
-            with pytest.raises(InvalidInput, match="is not a connection: give a connection of psycopg 3"):
+            with pytest.raises(InvalidInput, match="is not a connection: give a psycopg 3"):
                 function(wrong, asked)
     for function, asked in ((schedule_async, "notify:a"), (schedule_many_async, [])):
-        with pytest.raises(InvalidInput, match="is not a connection: give a connection of psycopg 3"):
+        with pytest.raises(InvalidInput, match="is not a connection: give a psycopg 3"):
             await function(ExecutesLater(), asked)
     raw.close()
 

@@ -199,7 +199,7 @@ def test_a_handler_silent_for_longer_than_its_heartbeat_fails(threads: Threads, 
         finally:
             cleaned.append("up")
 
-    error = "the handler reported nothing for 30 s, which is its heartbeat"
+    error = "the handler reported nothing within its heartbeat of 30 s"
     with asyncio.Runner(loop_factory=lambda: loop) as runner:
         assert runner.run(run(app, threads, kept)) == Failed(error=error, retryable=True)
     assert (len(kept.said), cleaned) == (5, ["up"])

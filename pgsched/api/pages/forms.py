@@ -41,7 +41,7 @@ async def read_form(request: Request[Any, Any, Any]) -> dict[str, str]:
         return {}
     body = await request.body()
     if body.count(b"&") >= _MOST_FIELDS:
-        raise Unreadable(f"the form has more than {_MOST_FIELDS} fields: send only those of the page", status=413)
+        raise Unreadable(f"the form has more than {_MOST_FIELDS} fields: send only the fields of the page", status=413)
     if len(body) <= _READ_AT_ONCE:
         return _fields(body)
     return await asyncio.to_thread(_fields, body)

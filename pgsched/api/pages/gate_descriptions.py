@@ -25,25 +25,25 @@ class GateWords:
 _WORDS = {
     CLIENT: GateWords(
         name="Limit or hold of client {name}",
-        holds="Client {name} is on hold, or has reached its limit",
+        holds="Its client {name} is on hold, or has reached its limit",
         held="Held until client {name} was released or had room under its limit",
     ),
     HOST: GateWords(
         name="Limit of host {name}",
         page="/limits",
-        holds="The limit of host {name} is used up, or the host was sidelined by hand",
+        holds="Its host {name} has reached its limit, or was sidelined by hand",
         held="Held until host {name} had room under its limit or was restored",
     ),
     QUEUE: GateWords(
         name="Limit of queue {name}",
         page="/limits",
-        holds="The limit of queue {name} is used up",
+        holds="Its queue {name} has reached its limit",
         held="Held until queue {name} had room under its limit",
     ),
     KEY: GateWords(
         name="Limit of key {name}",
         page="/limits",
-        holds="The limit of key {name} is used up",
+        holds="Its key {name} has reached its limit",
         held="Held until key {name} had room under its limit",
     ),
     CIRCUIT: GateWords(

@@ -180,4 +180,7 @@ def _lock(connection: Connection) -> None:
 
 def _holders(connection: Connection) -> str:
     rows = connection.execute(statement("admin/interface_holders"), {"views_only": False}).fetchall()
-    return ", ".join(f"{relation} (process {pid})" for relation, pid in rows) or "they are released now, try again"
+    return (
+        ", ".join(f"{relation} (process {pid})" for relation, pid in rows)
+        or "they have released them now, so try again"
+    )

@@ -106,7 +106,7 @@ def _held(one: Holder, here: str) -> Finding:
     least = "at least " if one.at_least else ""
     since = f"for {least}{seconds_in(one.seconds)}" if one.seconds is not None else "for a long time"
     age = f", {one.transactions:,} transactions" if one.transactions else ""
-    where = "" if one.database in (here, None) else f" of the database {one.database}"
+    where = "" if one.database in (here, None) else f" in the database {one.database}"
     why = _CLEANS if one.database in (here, None) else _EVENTS if one.writes else _FREEZES
     ways: dict[str, tuple[str, str]] = {
         "session": (
@@ -140,7 +140,7 @@ async def lock_waits(ground: CheckContext) -> list[Finding]:
     found = await ground.rows("doctor/lock_waits", **given)
     return [_locked(one, ground) for one in holders] + [
         warning(
-            f"the session {one.pid} ({one.name}) has waited {seconds_in(one.seconds)} for a lock ({one.mode} on "
+            f"the session {one.pid} ({one.name}) has been waiting {seconds_in(one.seconds)} for a lock ({one.mode} on "
             f"{one.thing}) that {_named(one.blockers)} holds",
             why="While it waits for a table lock, all other sessions that need the table queue behind it.",
             do=_end(one.blockers),
@@ -187,7 +187,8 @@ async def slow_statements(ground: CheckContext) -> list[Finding]:
     now = await ground.rows("doctor/slow_statements", seconds=bounds.statement, most=bounds.most)
     found = [
         warning(
-            f"a statement of {one.name} (session {one.pid}) has run for {seconds_in(one.seconds)}: {_line(one.query)}",
+            f"a statement of {one.name} (session {one.pid}) has been running for {seconds_in(one.seconds)}: "
+            f"{_line(one.query)}",
             why="Statements of workers take milliseconds, unless the server is short of CPU or disk bandwidth, or "
             "chose a bad plan.",
             do="Check the server's load, then refresh the tables' statistics: analyze pgsched.executions, "

@@ -38,7 +38,7 @@ async def test_another_databases_transaction_is_reported_once_it_writes(janitor:
         elsewhere.execute("select pg_current_xact_id()")
         found = [one for one in await look(database_url, "horizon", **bounds) if pid in one.seen]
     assert [one.severity for one in found] == ["warning"]
-    assert "of the database postgres" in found[0].seen
+    assert "in the database postgres" in found[0].seen
     assert "events" in found[0].why
 
 
@@ -78,7 +78,7 @@ async def test_a_lock_wait_is_reported_with_the_lock_holder(db: Connection, data
     assert "has had pgsched.jobs locked (AccessExclusiveLock)" in holding.seen
     assert f"pg_terminate_backend({pid})" in holding.do
     assert found.severity == "warning"
-    assert "(pgsched plan abc) has waited" in found.seen
+    assert "(pgsched plan abc) has been waiting" in found.seen
     assert "AccessShareLock on pgsched.jobs" in found.seen
     assert f"pg_terminate_backend({pid})" in found.do
 

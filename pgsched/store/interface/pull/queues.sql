@@ -150,7 +150,7 @@ begin
     is_dealt_with := pgsched_internal.end_in_hand(waiting, late.status, null, late.reason, tried => false);
   end if;
   if not is_dealt_with then
-    raise lock_not_available using message = format('rows that the end of execution %s writes are locked', may_be_handed_out.id);
+    raise lock_not_available using message = format('rows that must be written when execution %s ends are locked', may_be_handed_out.id);
   end if;
   return false;
 end $$;
