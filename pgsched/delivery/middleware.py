@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, AsyncExitStack, ExitStack
 from typing import TYPE_CHECKING, Any
 
-from pgsched.delivery.handler_results import finished
+from pgsched.delivery.returned_values import finished
 from pgsched.errors import InvalidInput
 
 if TYPE_CHECKING:

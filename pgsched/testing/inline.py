@@ -22,8 +22,8 @@ from pgsched.client.asyncpg_driver import Fetches, is_of_asyncpg
 from pgsched.client.transaction import Executes, place, place_async
 from pgsched.delivery.app import App
 from pgsched.delivery.handler_call import Handler
-from pgsched.delivery.handler_results import finished, is_awaitable
 from pgsched.delivery.own_context import own_context
+from pgsched.delivery.returned_values import finished, is_awaitable
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.errors import InvalidInput
 from pgsched.store.core.wire import microseconds

@@ -1,5 +1,5 @@
 """Releases executions whose predecessors have ended. The statement that looks for them also finds the work of
-``delayed_results_and_overdue``.
+``delayed_results_and_gate_expiry``.
 
 While no execution waits for another, this costs one read of an empty table every two seconds, and settling costs
 nothing extra. Otherwise each settle of this process is followed by a turn, with a short pause between turns. When
@@ -19,7 +19,7 @@ from pgsched.store import internal_verbs
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.ends import dependencies
 from pgsched.telemetry import Events
-from pgsched.upkeep.delayed_results_and_overdue import record_and_end
+from pgsched.upkeep.delayed_results_and_gate_expiry import record_and_end
 
 _MOST = 200
 _MOST_LARGE = 1_000  # how many partly processed ends are remembered

@@ -26,7 +26,7 @@ from pgsched.store.jobs.definition_cache import Definitions, fires_late
 from pgsched.store.jobs.overlapping_runs import as_planned, cancel_earlier, earlier_runs, early_rows, queue
 from pgsched.store.jobs.upstream_runs import decide_after, queue_after
 from pgsched.store.jobs.written_decisions import Decisions, Run, count_runs, write
-from pgsched.store.live.locked_rows import PutOff, put_off
+from pgsched.store.live.put_off_rows import PutOff, put_off
 
 _MOST_LOOKED_UP = 50
 

@@ -16,7 +16,7 @@ from pgsched.store.core.wire import LAST, LONG_AGO, Instants, Tokens, Uuids
 from pgsched.store.jobs.definition_cache import ClaimedDefinition, fires_late
 from pgsched.store.jobs.skipped_instants import finish_jobs, skip_claimed, skip_further
 from pgsched.store.jobs.start_windows import Planning, starts_of
-from pgsched.store.live.locked_rows import PutOff
+from pgsched.store.live.put_off_rows import PutOff
 
 Successor = tuple[ClaimedExecution, ClaimedDefinition, int, int]
 """A claimed row, its job, and the instant and the earliest start of the row's successor."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from pgsched.worker.run.blocked_loop_stand_in import RowsInHand
-from pgsched.worker.run.lane import Lane
+from pgsched.worker.run.lane_state import Lane
 from pgsched.worker.run.watchdog import Watchdog
 
 _WATCH_EVERY, _IDLE_EVERY = 0.05, 0.5

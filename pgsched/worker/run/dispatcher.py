@@ -29,7 +29,7 @@ from pgsched.worker.in_hand import AttemptPace, LeaseValidity
 from pgsched.worker.run.attempt_timeouts import AttemptTimeouts
 from pgsched.worker.run.attempts import Attempts, Equipment, ended_by_drain
 from pgsched.worker.run.blocked_loop_stand_in import RowsInHand
-from pgsched.worker.run.lane import Lane
+from pgsched.worker.run.lane_state import Lane
 from pgsched.worker.run.start_order import StartOrder
 from pgsched.worker.run.unbegun_rows import UnbegunRows
 from pgsched.worker.run.upcoming import Upcoming

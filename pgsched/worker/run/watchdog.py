@@ -18,7 +18,7 @@ from pgsched.domain.execution import ClaimedExecution
 from pgsched.telemetry import Events
 from pgsched.worker.run.blocked_loop_stand_in import RowsInHand, StandIn
 from pgsched.worker.run.forced_exit import ExitStatus, ProcessExit
-from pgsched.worker.run.lane import Lane
+from pgsched.worker.run.lane_state import Lane
 
 _CLOCK = time.monotonic
 BLOCKED_AFTER = 1.0

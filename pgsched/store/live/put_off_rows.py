@@ -1,4 +1,5 @@
-"""Gives back claimed rows that need something another session has locked, to be claimed again a moment later."""
+"""Gives back claimed rows of jobs that cannot run yet, to be claimed again a moment later: another session holds a lock
+that they need, or it is not their turn."""
 
 from collections import defaultdict
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Results of handlers. They are awaited if necessary, and stored as JSON."""
+"""The values that handlers return. They are awaited if necessary, and stored as JSON."""
 
 import asyncio
 from concurrent.futures import Future

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pgsched.worker.run.lane import Lane
+from pgsched.worker.run.lane_state import Lane
 
 
 @pytest.fixture

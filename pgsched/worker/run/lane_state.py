@@ -1,4 +1,4 @@
-"""A lane, which delivers one row after another."""
+"""The state of a lane, which delivers one row after another: its task, its row and the time limit."""
 
 import asyncio
 from dataclasses import dataclass
