@@ -47,7 +47,7 @@ async def test_the_location_of_a_redirect_is_kept() -> None:
     async with receiving(answering("308 Moved", b"", "Location: https://new.example/settle")) as receiver:
         outcome = await deliver(receiver.url)
     assert isinstance(outcome, Failed)
-    assert outcome.error.endswith("it leads to https://new.example/settle)")
+    assert outcome.error.endswith("this one leads to https://new.example/settle)")
 
 
 def test_decompression_stops_at_the_stored_length() -> None:
