@@ -147,7 +147,7 @@ async def start_bulk(
     request: ApiRequest, data: Annotated[AskBulk, Body(examples=_EXAMPLES)], database: Pooled, actor: Actor
 ) -> Response[BulkAsked]:
     """Only waiting one-shots are rescheduled. Running executions are cancelled, too, unless ``status`` excludes them.
-    Dead letters whose work is being redone, or has since succeeded, are not replayed. A backfill also works while the
+    Dead letters whose work is being redone or has since succeeded are not replayed. A backfill also works while the
     job is paused. Cancelling jobs also requires the scope ``schedule``."""
     if data.action == "cancel_jobs":
         check_scope(grant_of(request), "schedule", everywhere=False)

@@ -106,7 +106,7 @@ class _Request:
         """The status and the reason if the request must be refused because of its head, or else None."""
         names, path, query = self._names, self._scope["raw_path"], self._scope["query_string"]
         if len(names) > _MOST_HEADERS:
-            return 431, f"the request has over {_MOST_HEADERS} headers: leave some out"
+            return 431, f"the request has over {_MOST_HEADERS} headers: send fewer"
         if len(path) + len(query) > _LONGEST_URL or query.count(b"&") > _MOST_PARAMETERS:
             return 431, f"the URL is over 32 KiB, or has over {_MOST_PARAMETERS} parameters: send fewer or shorter ones"
         for name in _ONCE:

@@ -116,7 +116,7 @@ class SignIns:
         if not hmac.compare_digest(answer.get("state", "").encode(), begun.state.encode()):
             raise Unauthenticated("the answer belongs to another sign-in: start again")
         if answer.get("iss", begun.issuer) != begun.issuer:
-            raise Unauthenticated("the answer comes from another provider: start again")
+            raise Unauthenticated("the answer came from another provider: start again")
         if "code" not in answer:
             raise Unauthenticated(f"the provider refused the sign-in: {answer.get('error', 'it gave no reason')[:100]}")
         self._count(begun, caller)
@@ -150,7 +150,7 @@ class SignIns:
             async with asking(tokens.context) as client:
                 told = await answered(client, "POST", address, **given)
         except Unusable:
-            raise Unauthenticated("the provider returned no token for its code: start again") from None
+            raise Unauthenticated("the provider returned no token for the code: start again") from None
         except faults() as error:
             raise _away(begun.issuer, error) from None
         token = told.get("id_token")

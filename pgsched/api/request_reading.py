@@ -80,7 +80,7 @@ class ApiRequest(Request[Any, Any, Any]):
         except UnicodeDecodeError:
             raise Unreadable("the path is not UTF-8: encode it as UTF-8 before percent-encoding it") from None
         if any("\x00" in str(name) for name in found.values()):
-            raise Unreadable("the path contains a NUL character: leave %00 out", status=422)
+            raise Unreadable("the path contains a NUL character: remove %00", status=422)
         return found
 
     def check_type(self, wanted: str) -> None:
@@ -163,7 +163,7 @@ async def check_parameters(request: Request[Any, Any, Any]) -> None:
             # Probably a variable is unset in the caller, which did not want a query without this filter.
             detail = "has no value; give one, or leave the parameter out"
         elif "\x00" in str(value):
-            status, detail = 422, "contains a NUL character; leave %00 out"
+            status, detail = 422, "contains a NUL character; remove %00"
         if detail:
             raise Unreadable.parameter(name[:80], detail, status=status)
         seen.add(name)
@@ -173,7 +173,7 @@ async def _check_body(request: Request[Any, Any, Any]) -> None:
     field = request.route_handler.parsed_data_field
     body = await request.body()
     if field is None and body.strip() not in {b"", b"{}"}:
-        raise Unreadable("this route takes no body: leave it out")
+        raise Unreadable("this route takes no body: send none")
     if field is not None and not field.is_optional and not body:
         raise Unreadable("the request has no body: send JSON as described in /schema/openapi.json")
 

@@ -28,7 +28,7 @@ async def get_stats(
     request: ApiRequest,
     database: Pooled,
     by: Annotated[
-        By, QueryParameter(name="by", description="What each item is: a step of time, a queue or a client.")
+        By, QueryParameter(name="by", description="What each item is: a time step, a queue or a client.")
     ] = "time",
     client: OnlyClient = None,
     queue: Annotated[str | None, QueryParameter(name="queue", max_length=63, description="Only this queue.")] = None,

@@ -66,7 +66,7 @@ def declared_from(job: CloudSchedulerJob) -> dict[str, Any]:
     """Converts a job to a declaration. Raises InvalidInput, with the reason, if pgsched has no equivalent."""
     call = job.http_target
     if call is None:
-        raise InvalidInput("it publishes to Pub/Sub or calls App Engine: schedule it by hand with another target")
+        raise InvalidInput("it publishes to Pub/Sub or calls App Engine: schedule it by hand, with another target")
     if call.oidc_token is not None or call.oauth_token is not None:
         raise InvalidInput(
             "it sends a service account's token: store the account's key as a secret, and name the secret in auth"
@@ -111,7 +111,7 @@ def _payload(body: str) -> tuple[str, str]:
     try:
         sent = base64.b64decode(body, validate=True)
     except ValueError:
-        raise InvalidInput("its body is not base64, as gcloud prints it") from None
+        raise InvalidInput("its body is not base64, the form in which gcloud prints it") from None
     try:
         text = sent.decode()
     except UnicodeDecodeError:

@@ -56,6 +56,6 @@ async def id_of_one(backend: Any, kind: Kind, name: str | None, key: str | None,
     """Returns the id for the given name or key, or None if neither is given. Raises InvalidInput if both are given, and
     whatever the backend raises."""
     if name is not None and key is not None:
-        raise InvalidInput(f"the {kind} is named twice: give either the argument or --key")
+        raise InvalidInput(f"the {kind} is given twice: give either the argument or --key")
     named = name if key is None else as_key(key)
     return None if named is None else await backend.identify(kind, named, client)

@@ -69,7 +69,7 @@ def _declared(line: CrontabEntry | LeftOut, *, timezone: str | None, target: str
     if zone is None:
         raise InvalidInput("cron runs it in the time zone of its machine: give that zone with --timezone")
     if not words:
-        raise InvalidInput("it is not a single plain command: declare the call by hand, with any conditions")
+        raise InvalidInput("it is not a single plain command: declare the call by hand, and its conditions, if any")
     address = address_of(words)
     if address is None and calls(words):
         raise InvalidInput(

@@ -84,7 +84,7 @@ def _explained() -> Iterator[None]:
 
 _MAY = (
     "migrate as the role that owns pgsched (pgsched_owner, if it exists); pgsched doctor lists objects that another "
-    "role owns, and pgsched migrate --replace, run by a superuser, gives them back"
+    "role owns, and pgsched migrate --replace, run by a superuser, restores their owner"
 )
 
 

@@ -54,7 +54,7 @@ def json_text(text: str) -> msgspec.Raw:
         return msgspec.Raw(read.encode())
     except (ValueError, RecursionError) as error:
         raise click.BadParameter(
-            f"this is not JSON ({error}): write a string in its own quotes, as in '\"text\"'"
+            f"this is not JSON ({error}): put a string in double quotes, as in '\"text\"'"
         ) from None
 
 

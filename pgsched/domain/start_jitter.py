@@ -36,7 +36,8 @@ def resolve_hashes(expression: str, identity: str) -> str:
         return expression
     if fields[-2].startswith("H") and any(int(day[:3]) > _EVERY_MONTH_HAS for day in _NUMBER.findall(fields[-3])):
         raise InvalidSchedule(
-            f"cron {expression[:64]!r} names a day that some months lack, and H may become any month: write L"
+            f"cron {expression[:64]!r} names a day that some months lack, and H may become any month: write L for "
+            "the last day"
         )
     names = list(LIMITS)[-len(fields) :]
     return " ".join(_resolve(name, field, identity) for name, field in zip(names, fields, strict=True))

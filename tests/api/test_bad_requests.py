@@ -177,7 +177,7 @@ BAD = [
     Bad(
         name="a body that the route does not take",
         status=400,
-        says="leave it out",
+        says="send none",
         path=f"/v1/jobs/{_ID}/trigger",
         body=b'{"a": 1}',
     ),

@@ -154,6 +154,6 @@ def test_a_key_selects_the_live_row_or_else_the_newest_ended_one(run: Run, db: D
 
 def test_naming_a_job_twice_or_not_at_all_is_refused(run: Run) -> None:
     twice = run("jobs", "show", "a", "--key", "b")
-    assert (twice.exit_code, twice.stderr) == (2, "error: the job is named twice: give either the argument or --key\n")
+    assert (twice.exit_code, twice.stderr) == (2, "error: the job is given twice: give either the argument or --key\n")
     none = run("executions", "why")
     assert (none.exit_code, none.stderr) == (2, "error: no execution is given: give its id or its key\n")

@@ -58,7 +58,7 @@ async def sent(request: Request[Any, Any, Any]) -> dict[str, str]:
     """The fields of a submitted form, without surrounding spaces except in names. Raises Unreadable."""
     form = {name: _trimmed(name, value) for name, value in (await read_form(request)).items()}
     if any("\x00" in text for text in form.values()):
-        raise Unreadable("the form contains a NUL character: leave it out", status=422)
+        raise Unreadable("the form contains a NUL character: remove it", status=422)
     return form
 
 

@@ -20,13 +20,13 @@ from pgsched.store.doctor.finding import (
 )
 
 _CLEANS = (
-    "Until this ends, the server cannot clean up dead rows in this database, so tables grow and claims become slower."
+    "Until it ends, the server cannot clean up dead rows in this database, so tables grow and claims become slower."
 )
 _EVENTS = (
     "Once it has been open for a day, readers of events may miss what it writes; with a thousand such transactions, "
     "events are delayed."
 )
-_FREEZES = "Until this ends, the server cannot freeze older rows; after two billion transactions it accepts no writes."
+_FREEZES = "Until it ends, the server cannot freeze older rows; after two billion transactions it accepts no writes."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

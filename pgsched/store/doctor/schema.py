@@ -103,7 +103,7 @@ def _drifted(what: str, names: list[str]) -> Finding:
 
 def _owned(owner: str, names: list[str]) -> Finding:
     return warning(
-        f"owned by {owner} when pgsched was migrated, but not any more: {_some(names)}",
+        f"owned by {owner} when pgsched was migrated, but no longer: {_some(names)}",
         why="Functions run with the privileges of their owner, so they may fail or may do too much; migrations fail.",
         do=f"Change the owner back with alter … owner to {owner}, or run pgsched migrate --replace as a superuser.",
     )
