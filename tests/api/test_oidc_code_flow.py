@@ -161,7 +161,7 @@ async def test_a_sign_in_sends_a_challenge_and_returns_to_the_requested_host(
         ({"claims": {"aud": "somebody"}}, "Audience"),
         ({"claims": {"exp": 1}}, "expired"),
         ({"claims": {"key": None}}, "no identity token"),
-        ({"status": 400}, "no token for its code"),
+        ({"status": 400}, "no token for the code"),
         ({"cookie": "x"}, "not started in this browser"),
     ],
 )

@@ -87,7 +87,7 @@ def test_a_timeline_includes_dependencies_and_edits() -> None:
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"status": "held", "held_by": "client:shop"}, "Client shop is on hold, or has reached its limit"),
+        ({"status": "held", "held_by": "client:shop"}, "Its client shop is on hold, or has reached its limit"),
         (
             {"status": "held", "held_by": "circuit:a.example shop"},
             "Target a.example is failing for client shop, and is not called",

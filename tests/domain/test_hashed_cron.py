@@ -86,7 +86,7 @@ def test_an_invalid_h_is_refused(expression: str, says: str) -> None:
 
 
 def test_h_without_an_identity_is_refused() -> None:
-    with pytest.raises(InvalidSchedule, match="give its identity"):
+    with pytest.raises(InvalidSchedule, match="give the job's identity"):
         from_parts(cron="H * * * *")
 
 
