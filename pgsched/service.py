@@ -130,7 +130,8 @@ class DutyCycle:
 
 
 class Service:
-    """Work in turns. Subclasses implement ``turn``. ``run`` repeats the turn until ``stop``; tests call it directly."""
+    """Work that is done in turns. Subclasses implement ``turn``. ``run`` repeats it until ``stop`` is called; tests
+    call ``turn`` directly."""
 
     name: str = "service"
     first_pause: float = 0.05

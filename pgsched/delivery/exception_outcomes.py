@@ -82,8 +82,8 @@ def declared(error: BaseException) -> Outcome | None:
 
 
 def _told(error: BaseException) -> Iterator[Outcome | None]:
-    """Yields an outcome, or None, for the exception. An exception without an outcome is replaced with its cause and, in
-    a group, with its members."""
+    """Yields the outcome of the exception. If it has none, yields those of its cause and, if it is a group, of its
+    members instead, or None where no outcome is found."""
     waiting, examined = [(error, MOST_CAUSES)], 0
     while waiting and examined < MOST_MEMBERS:
         one, left = waiting.pop()

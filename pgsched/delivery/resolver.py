@@ -51,7 +51,7 @@ class Resolver:
         return allowed
 
     def forget(self, host: str) -> None:
-        """Forgets the addresses of a name if none of them could be reached, so that the name is resolved again."""
+        """Forgets the addresses of a name, none of which could be reached, so that the name is resolved again."""
         self._remembered.pop(host, None)
 
     def close(self) -> None:

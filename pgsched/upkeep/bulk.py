@@ -57,8 +57,8 @@ class Bulk(Service):
         return _EVERY
 
     def _turns(self, active: Sequence[Active]) -> Turns[Active]:
-        """Queues the operations for their next chunk. A new client starts with as much time as the client that has had
-        the least."""
+        """Queues the operations for their next chunk. A new client counts as having used as much time as the client
+        that has used the least."""
         clients = frozenset().union(*(one.payers for one in active))
         least = min((had for client, had in self._had.items() if client in clients), default=0.0)
         self._had = {client: self._had.get(client, least) - least for client in clients}

@@ -26,7 +26,7 @@ from pgsched.worker.known_gates import KnownGates
 
 _CLOSE_EVERY = 5.0
 _REMEMBERED = 2 * WINDOW
-"""Seconds for which a window is kept. The next window continues its ``failing_since``."""
+"""Seconds for which a window is kept, so that the next one can inherit its ``failing_since``."""
 _PAUSE = 1.0  # seconds; after this time, rows claimed earlier have been handed back, and claims check the gate
 
 

@@ -125,7 +125,7 @@ async def watch_queues(connection: AsyncConnection[Any], worker: int, partitions
 
 
 async def unwatch_queues(connection: AsyncConnection[Any], worker: int, partitions: Iterable[int]) -> None:
-    """Withdraws the announcement."""
+    """Undoes ``watch_queues``: the worker no longer polls the queues of these partitions."""
     await connection.execute(statement("admin/unwatch_queues"), {"worker": worker, "queues": _numbers(partitions)})
 
 

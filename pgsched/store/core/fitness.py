@@ -1,4 +1,4 @@
-"""Checks that a database is fit for pgsched: that its settings suit, and that no rows are replicated into it."""
+"""Checks that a database is fit for pgsched: its settings are suitable, and no rows are replicated into it."""
 
 from typing import Any, NamedTuple
 

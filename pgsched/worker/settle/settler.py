@@ -53,7 +53,7 @@ _LONGEST_WINDOW = 0.05
 _SHORTEST_WINDOW = 0.001
 _AGAIN, _AGAIN_ONE_IN = 0.1, 5
 _WARY = 1.0
-_MOST_KEYS = 64  # rows with an ordering key per batch; each gives the next row its turn, and claims wait for that
+_MOST_KEYS = 64  # of the rows in a batch; each gives the next row of its ordering key its turn, and claims wait
 
 
 class Settler(Service):

@@ -6,9 +6,9 @@ create or replace function pgsched_internal.is_a_lock(state text) returns boolea
 comment on function pgsched_internal.is_a_lock(text)
   is 'True if an SQLSTATE means a conflict with another transaction, so that a retry a moment later may succeed.';
 
--- The classes are errors in data, constraints, program limits and functions, our own errors, corruption, and conflicts
--- with other transactions over a row. Errors of connections, rights and names, a full disk or memory, and shutdown are
--- left out, because no row causes them.
+-- The classes cover data errors, constraint violations, exceeded program limits, errors raised in functions, pgsched's
+-- own errors, corruption, and conflicts with other transactions over a row. Connection errors, missing privileges,
+-- unknown names, lack of disk space or memory, and shutdown are left out, because no single row causes them.
 create or replace function pgsched_internal.is_of_a_row(state text) returns boolean language sql immutable parallel safe
   return left(state, 2) in ('21', '22', '23', '27', '2F', '38', '39', '40', '44', '54', 'P0', 'PS', 'XX') or pgsched_internal.is_a_lock(state);
 comment on function pgsched_internal.is_of_a_row(text)

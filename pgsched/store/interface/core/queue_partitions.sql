@@ -41,7 +41,7 @@ end $$;
 comment on function pgsched_internal.check_partition(smallint, text, text, text)
   is 'True if a row with this key or ordering key belongs in this partition; raises PS000 with a hint otherwise.';
 
--- The queue default always has the first partitions, so it needs no lookup. The default value of the column partition
+-- The queue named 'default' always has the first partitions, so it needs no lookup. The column default of "partition"
 -- relies on this as well.
 create or replace function pgsched.partition_for(queue text, client_id text, key text default null, ordering_key text default null)
   returns smallint language plpgsql volatile parallel safe security definer set search_path = pg_catalog, pg_temp as $$

@@ -16,4 +16,4 @@ transaction, that wait continues.';
 create or replace function pgsched_internal.waited(waits jsonb) returns jsonb language sql stable parallel safe
   return case when waits -> -1 -> 'until' is null then jsonb_set(waits, '{-1,until}', to_jsonb(pgsched.now())) else waits end;
 comment on function pgsched_internal.waited(jsonb)
-  is 'The waits of an execution after it is released; null if it has never waited.';
+  is 'An execution''s waits, of which the last one ends now; null if it has never waited.';

@@ -186,8 +186,7 @@ end $$;
 comment on function pgsched_internal.take_out(uuid, timestamptz, text)
   is 'Adds the instant of a cancelled run to the exceptions of its job.';
 
--- Called only if the job has no other row from which the planner continues. The planner then continues from the given
--- instant.
+-- Makes the planner continue from the given instant, unless the job has another row from which it continues anyway.
 create or replace function pgsched_internal.carry_on(job_id uuid, accounted_to timestamptz) returns void
   language plpgsql volatile as $$
 begin

@@ -65,8 +65,8 @@ begin
   return pgsched_internal.left_as_it_is(row(client, key, ended, home, null)::pgsched_internal.keys, null, on_conflict);
 end $$;
 comment on function pgsched_internal.ended_under(pgsched_internal.keys, text, text, text, smallint)
-  is 'The result of scheduling when an execution succeeded under the key within the retention time and still holds it;
-null if there is none. Raises PS011 if there is one and on_conflict is reject.';
+  is 'The result of scheduling when the key still belongs to an execution that succeeded within the retention time; null
+if there is no such execution. Raises PS011 if there is one and on_conflict is reject.';
 
 -- With debounce, if the execution that holds the key is running, the new execution gets the key.
 create or replace function pgsched_internal.schedule_under(
