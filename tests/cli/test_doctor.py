@@ -28,7 +28,7 @@ def test_findings_set_the_exit_status_and_are_printed_with_advice(db: Connection
     db.execute("select pgsched.schedule('python:note', fire_at => now() - interval '1 hour')")
     failed = run("doctor", env=at(database_url))
     assert failed.exit_code == 2
-    assert "error: queues: no living worker serves the queue default" in failed.stdout
+    assert "error: queues: no running worker serves the queue default" in failed.stdout
     assert "Do: Start a worker with pgsched worker --queues default." in failed.stdout
     assert failed.stdout.splitlines()[-1].startswith("pgsched ")
 
