@@ -39,7 +39,7 @@ async def test_an_edit_with_a_stale_etag_is_refused(api: httpx.AsyncClient) -> N
     assert [(await edit("notify:e", tag)).status_code for tag in (f'"1", {first.headers["ETag"]}', "*")] == [200, 200]
 
 
-async def test_an_unchanged_job_is_answered_with_304(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_matching_if_none_match_is_answered_with_304(api: httpx.AsyncClient, db: Connection) -> None:
     path = f"/v1/jobs/{await create(api)}"
     read = (await api.get(path)).headers["ETag"]
 

@@ -178,7 +178,7 @@ async def test_deleting_a_job_cancels_the_job_and_its_planned_execution(api: htt
     assert db.execute("select action from pgsched.audit_log where action <> 'insert'").fetchall() == [("cancel",)]
 
 
-async def test_the_delete_job_route_also_cancels_an_execution(api: httpx.AsyncClient) -> None:
+async def test_the_delete_job_route_given_an_execution_id_cancels_it(api: httpx.AsyncClient) -> None:
     created = await api.post("/v1/jobs", json={"target": "notify:a", "schedule": {"delay": "1h"}})
     assert (await api.delete(f"/v1/jobs/{created.json()['id']}")).json()["changed"] is True
     assert (await api.get(created.headers["location"])).json()["status"] == "cancelled"

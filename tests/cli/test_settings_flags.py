@@ -83,7 +83,7 @@ def test_a_configured_database_url_takes_precedence_over_a_running_up(tmp_path: 
         assert with_database(settings).database_url == "postgresql://my/own"
 
 
-def test_the_database_url_of_a_crashed_up_is_not_used(tmp_path: Path) -> None:
+def test_the_database_url_left_by_a_crashed_up_command_is_ignored(tmp_path: Path) -> None:
     (tmp_path / "lock").write_text("1\npostgresql://long/gone")
     assert running_url(tmp_path) is None
 

@@ -38,7 +38,7 @@ async def async_client(address: str) -> AsyncIterator[AsyncClient]:
         yield client
 
 
-def test_an_execution_reads_back_as_scheduled(client: Client) -> None:
+def test_an_execution_reads_back_with_the_fields_it_was_scheduled_with(client: Client) -> None:
     asked = client.schedule(
         "https://shop.example/settle",
         payload={"merchant": 42, "name": "Müller"},

@@ -35,7 +35,7 @@ HEADS = [b"HTTP/1.1 200 OK\r\n" + rest for rest in ODD] + [line + b"\r\nContent-
 
 
 @pytest.mark.parametrize("answer", HEADS)
-async def test_the_status_of_a_malformed_head_counts_and_the_connection_closes(answer: bytes) -> None:
+async def test_a_malformed_head_still_gives_its_status_but_ends_the_connection(answer: bytes) -> None:
     async def answering_and_closing(wire: Wire) -> None:
         await wire.request()
         await wire.say(answer)
@@ -58,7 +58,7 @@ async def test_interim_answers_before_a_malformed_head_are_ignored() -> None:
         assert await deliver(target.url) == Failed(error="answered 503 Busy", retryable=True, status_code=503)
 
 
-async def test_a_malformed_failure_head_keeps_its_reason_and_retry_after() -> None:
+async def test_a_failure_with_a_malformed_head_keeps_its_reason_and_retry_after() -> None:
     head = b"HTTP/1.1 503 Not now\r\nRetry-After : 30\r\nContent-Length: 4\r\nContent-Length: 4\r\n\r\n"
     async with peer(saying(head + b"busy")) as target:
         outcome = await deliver(target.url)

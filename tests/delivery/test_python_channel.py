@@ -150,7 +150,7 @@ async def test_a_handler_shares_its_connection_with_the_completion(app: App, thr
     assert completion.ended == ["committed"]
 
 
-async def test_a_failing_handler_rolls_back_its_transaction(app: App, threads: Threads) -> None:
+async def test_a_snoozing_handler_rolls_back_its_transaction(app: App, threads: Threads) -> None:
     completion = Transactions()
 
     @app.handler("work")

@@ -29,7 +29,7 @@ async def test_each_target_reaches_the_channel_of_its_scheme() -> None:
     assert python.targets == ["python:work"]
 
 
-async def test_a_channel_may_serve_additional_schemes() -> None:
+async def test_an_additional_scheme_is_delivered_by_its_own_channel() -> None:
     kafka = Noting()
     channels = Channels(http=Noting(), python=Noting(), others={Scheme.KAFKA: kafka})
     assert await channels.deliver(execution("kafka:orders"), Options(), 5) == Succeeded()

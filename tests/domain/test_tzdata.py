@@ -39,7 +39,7 @@ def test_the_first_directory_with_zones_determines_the_version(tmp_path: Path) -
     assert version_in_use(places) == "2025b"
 
 
-def test_without_a_zone_directory_the_tzdata_package_has_the_version(tmp_path: Path) -> None:
+def test_without_a_zone_directory_the_tzdata_packages_version_is_used(tmp_path: Path) -> None:
     year, _, number = version("tzdata").partition(".")
     assert version_in_use([str(tmp_path)]) == f"{year}{chr(ord('a') + int(number.split('.')[0]) - 1)}"
 

@@ -77,7 +77,7 @@ def test_a_bulk_replay_can_replace_the_target(db: Connection) -> None:
     assert column(db, "select target::text from pgsched.executions") == ["https://moved.example/settle"]
 
 
-def test_bulk_replays_fire_at_the_rate_at_most_two_seconds_ahead(db: Connection) -> None:
+def test_bulk_replays_are_spaced_by_the_rate_up_to_two_seconds_ahead(db: Connection) -> None:
     db.execute(MANY, [TARGET, 10])
     id = bulk(db, "replay", ALL, rate=2)
     assert advance(db, id) == (4, False, False)

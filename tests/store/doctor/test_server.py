@@ -29,7 +29,7 @@ async def test_a_full_worker_login_connection_limit_is_an_error(db: Connection, 
     assert (severity, text) == ("error", "1 of the 1 connections of the login looks are in use")
 
 
-async def test_any_login_counts_all_connections_of_the_server(db: Connection, database_url: str) -> None:
+async def test_the_connections_check_counts_the_whole_server_under_any_login(db: Connection, database_url: str) -> None:
     [(_, text)] = await seen(database_url, "connections", of_connections=0.0)
     assert text.endswith("connections of the server are in use")
     with login_as(db, database_url, "pgsched_reader") as url:

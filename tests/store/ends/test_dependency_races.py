@@ -139,7 +139,7 @@ def test_a_release_turn_marks_a_running_predecessor_as_awaited(db: Connection) -
     assert is_due(db, last)
 
 
-def test_a_release_turn_does_not_wait_for_an_open_settle(db: Connection, store_url: str) -> None:
+def test_a_release_turn_does_not_wait_for_an_uncommitted_end(db: Connection, store_url: str) -> None:
     running = leased(db)
     last = after(db, running)
     with psycopg.connect(store_url) as settler:

@@ -169,7 +169,7 @@ async def test_a_locked_ended_job_is_not_deleted(db: Connection, worker: connect
     assert set(states(db)) == {id}
 
 
-async def test_a_retention_turn_deletes_ended_jobs_in_all_batches(db: Connection, store_url: str) -> None:
+async def test_one_retention_turn_deletes_all_ended_jobs_batch_by_batch(db: Connection, store_url: str) -> None:
     for _ in range(5):
         ended(db, "finished", ago="2 hours", rules={"delete_after": "1h"})
     seen: list[tuple[str, dict[str, Any]]] = []

@@ -119,7 +119,7 @@ def test_a_retryable_failure_does_not_wait_for_a_locked_row(db: Connection, stor
     assert value(db, "select error from pgsched.attempts where execution_id = %s", [id]) == "no paper"
 
 
-def test_a_failure_that_blocks_its_key_does_not_wait_for_a_resume(db: Connection, store_url: str) -> None:
+def test_a_failure_that_blocks_its_key_does_not_wait_for_an_open_resume(db: Connection, store_url: str) -> None:
     id = put(db, client="payments", ordering_key="o", options={"ordering": "block"})
     handed = claim_one(db)
     db.execute(

@@ -179,7 +179,7 @@ def test_scheduling_does_not_wait_for_a_settle_or_release(
     assert counts(db) == ((1, 0, 0) if back else (0, 0, 1))
 
 
-def test_debouncing_does_not_wait_for_a_settle(db: Connection, store_url: str) -> None:
+def test_debouncing_does_not_wait_for_an_uncommitted_end(db: Connection, store_url: str) -> None:
     id = schedule(db, key="k")
     lease(db, id)
     with psycopg.connect(store_url, autocommit=True) as worker, worker.transaction():
