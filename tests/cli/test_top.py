@@ -3,9 +3,11 @@
 import json
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
+import time
 from datetime import UTC, datetime
 from typing import Any
 
@@ -117,6 +119,15 @@ def test_a_single_frame_is_printed_without_a_terminal(db: Connection, database_u
     assert found["clients"][0]["due"] == 1
 
 
+def _read_until(terminal: int, drawn: bytes, text: bytes, count: int = 1) -> bytes:
+    """Reads until the text has been drawn this many times; fails after a minute."""
+    end = time.monotonic() + 60
+    while drawn.count(text) < count:
+        assert select.select([terminal], [], [], max(end - time.monotonic(), 0))[0], drawn[-200:]
+        drawn += os.read(terminal, 65_536)
+    return drawn
+
+
 def test_frames_are_redrawn_on_a_terminal_until_ctrl_c(database_url: str) -> None:
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
@@ -127,12 +138,9 @@ def test_frames_are_redrawn_on_a_terminal_until_ctrl_c(database_url: str) -> Non
         env={**os.environ, **at(database_url), "TERM": "xterm", "COLUMNS": "80", "LINES": "24"},
     )
     os.close(theirs)
-    drawn = b""
-    while drawn.count(b"nothing late") < 2:
-        drawn += os.read(ours, 65_536)
+    drawn = _read_until(ours, b"", b"nothing late", 2)
     process.send_signal(signal.SIGINT)
-    while b"\x1b[?1049l" not in drawn:
-        drawn += os.read(ours, 65_536)
+    _read_until(ours, drawn, b"\x1b[?1049l")
     _, errors = process.communicate(timeout=20)
     os.close(ours)
     assert (process.returncode, errors.strip()) == (130, b"")
