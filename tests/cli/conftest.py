@@ -82,7 +82,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
                 cwd=tmp_path,
                 text=True,
                 process_group=0,
-                preexec_fn=_hear_signals,
+                preexec_fn=hear_signals,
             )
         started.append(process)
         return process
@@ -94,7 +94,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
         process.communicate()
 
 
-def _hear_signals() -> None:
+def hear_signals() -> None:
     """Restores signals. A shell makes background jobs ignore Ctrl-C, and their children inherit that."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)

@@ -18,7 +18,7 @@ from pgsched.store.gates.sidelined_targets import Sidelined
 from pgsched.store.lookup.now import Edge, Flow, HeldByGate, Now
 from pgsched.store.lookup.now_lines import lines_of
 from pgsched.store.lookup.overview import LivingWorker, QueueState
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, hear_signals
 from tests.conftest import Connection, at
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -136,6 +136,7 @@ def test_frames_are_redrawn_on_a_terminal_until_ctrl_c(database_url: str) -> Non
         stdout=theirs,
         stderr=subprocess.PIPE,
         env={**os.environ, **at(database_url), "TERM": "xterm", "COLUMNS": "80", "LINES": "24"},
+        preexec_fn=hear_signals,
     )
     os.close(theirs)
     drawn = _read_until(ours, b"", b"nothing late", 2)
