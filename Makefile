@@ -1,4 +1,4 @@
-# Needs Python 3.11 or newer, make, and a network for the first install. Nothing is installed outside .venv.
+# Needs Python 3.11 or newer, make, and network access for the first install. Nothing is installed outside .venv.
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -7,24 +7,26 @@ PYTHON ?= $(firstword $(foreach python,python3 python3.14 python3.13 python3.12 
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 PYTEST_ARGS ?=
 EVERYWHERE := -n auto --dist worksteal
-# Many tests wait for a second to pass or for a process to start: two more than there are cores leave none idle.
+# Many tests wait for time to pass or for a process to start, so two more test processes than cores keep all cores busy.
 AND_TWO := -n $$($(BIN)/python -c 'import os; print(os.cpu_count() + 2)') --dist worksteal
-# The tests start hundreds of processes; without bytecode each would compile every module anew.
+# Bytecode is written because the tests start hundreds of processes, each of which would otherwise compile all modules.
 export PYTHONDONTWRITEBYTECODE :=
 ARGS ?=
 
 .PHONY: help run test check lint types imports test-18 test-15 smoke fuzz docs incident pictures soak format constraints clean
 
 help:
-	@echo "make run    PostgreSQL, API and workers in this terminal (ARGS='--port 9000' passes flags on)"
-	@echo "make test   lint, types, import rules, and the tests on PostgreSQL 18 and 15"
-	@echo "make smoke  a little of everything on PostgreSQL 15, 16, 17 and 18; make smoke-16 on one of them"
-	@echo "make fuzz   the API asked for all that its description allows and does not, for ten minutes"
-	@echo "make incident  a Prometheus watches while things break, and the right alerts fire; some six minutes"
-	@echo "make soak   every fault there is, made under load, and a table of what came of them; ARGS='--fault worker-killed'"
-	@echo "make pictures  every page of the dashboard in Chromium, on a desktop and a phone, light and dark, in build/pictures"
-	@echo "make docs   the documentation as a site, in build/docs"
-	@echo "make format, make clean; make constraints writes constraints.txt anew"
+	@echo "make run          Start PostgreSQL, the API and workers in this terminal (ARGS='--port 9000' passes flags)"
+	@echo "make test         Run lint, type checks, import rules, and the tests on PostgreSQL 18 and 15"
+	@echo "make smoke        Run a few tests on PostgreSQL 15, 16, 17 and 18 (make smoke-16: only on 16)"
+	@echo "make fuzz         Send valid and invalid requests to the API for ten minutes"
+	@echo "make incident     Check in Prometheus that failures set off the right alerts (about six minutes)"
+	@echo "make soak         Cause all known faults under load, and show the effects (ARGS='--fault worker-killed')"
+	@echo "make pictures     Write screenshots of all pages (desktop and phone, light and dark) to build/pictures"
+	@echo "make docs         Build the documentation site in build/docs"
+	@echo "make format       Format the code, and apply lint fixes"
+	@echo "make constraints  Update constraints.txt"
+	@echo "make clean        Remove .venv, builds and caches"
 
 run: $(VENV)/.run
 	@$(BIN)/pgsched up $(ARGS)
@@ -81,7 +83,7 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-# For every platform and Python from the oldest on; hatchling builds the release. Where it comes from is not written down.
+# Pins the dependencies for all platforms and supported versions of Python, and hatchling, which builds the releases.
 constraints: $(VENV)/.dev
 	{ sed '/^[^#]/Q' constraints.txt; echo 'hatchling>=1.27' | $(BIN)/uv pip compile pyproject.toml - --quiet --extra server --extra kafka --extra oidc --extra secrets --extra tracing \
 	  --universal --python-version 3.11 --upgrade --generate-hashes --no-header --no-annotate; } > .constraints && mv .constraints constraints.txt
@@ -90,17 +92,17 @@ clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(BIN)/python:
-	@test -n "$(PYTHON)" || { echo "error: Python 3.11 or newer is needed; name it with PYTHON=" >&2; exit 1; }
+	@test -n "$(PYTHON)" || { echo "error: no Python 3.11 or newer was found: install one, or set PYTHON to its path" >&2; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
-	  echo "error: $(PYTHON) cannot make a virtual environment; on Debian and Ubuntu install python3-venv" >&2; exit 1; }
+	  echo "error: $(PYTHON) cannot create a virtual environment: on Debian and Ubuntu, install python3-venv" >&2; exit 1; }
 
 $(VENV)/.run: pyproject.toml | $(BIN)/python
 	$(PIP) --editable '.[server,embedded,secrets]'
 	@touch $@
 
-# pip takes most of its time for compiling all it installs, of which little is ever imported. It is there where uv finds no
-# package, as where pip is told of another index.
+# uv is faster, because pip compiles all modules that it installs, although few of them are ever imported. pip is used
+# if uv fails, for example because only pip is configured to use another index.
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	@{ $(PIP) uv && $(BIN)/uv pip install --quiet --python $(BIN)/python --editable '.[dev]'; } || \
-	  { echo "pip installs what uv could not" >&2; $(PIP) --editable '.[dev]'; }
+	  { echo "uv failed: installing with pip" >&2; $(PIP) --editable '.[dev]'; }
 	@touch $@ $(VENV)/.run

@@ -1,6 +1,8 @@
--- A login for each kind of process, none of them a superuser. The image of PostgreSQL runs this once, as its superuser, in
--- the new database, and public_revokes.sql after it; elsewhere run it with psql: psql "$SUPERUSER_URL" --file docker/logins.sql
--- Roles belong to the whole server: for a further database of it, run this there too, with the same passwords.
+-- Creates a login for each kind of process. None is a superuser. The PostgreSQL image runs this file once in the new
+-- database, as its superuser, and then runs public_revokes.sql. On any other server, run this file yourself:
+-- psql "$SUPERUSER_URL" --file docker/logins.sql
+-- Roles belong to the whole server. For another database on the same server, run this file there too, with the same
+-- passwords.
 \set ON_ERROR_STOP on
 \getenv migrator_password MIGRATOR_PASSWORD
 \getenv scheduler_password SCHEDULER_PASSWORD
@@ -14,20 +16,20 @@ select format('create role %I', name)
   from unnest(array['migrator', 'scheduler', 'front', 'shop']) as name
  where not exists (select from pg_catalog.pg_roles where rolname = name) \gexec
 
--- pgsched migrate. What it makes belongs to pgsched_owner, whoever migrates.
+-- For pgsched migrate. Whichever login migrates, the objects that it creates belong to pgsched_owner.
 alter role migrator login password :'migrator_password';
 grant pgsched_owner to migrator;
 alter role migrator set role = 'pgsched_owner';
 select format('grant create on database %I to pgsched_owner', current_database()) \gexec
 
--- pgsched worker, and the command line of whoever runs it.
+-- For pgsched worker, and for the commands of operators.
 alter role scheduler login password :'scheduler_password';
 grant pgsched_worker to scheduler;
 
--- pgsched api.
+-- For pgsched api.
 alter role front login password :'front_password';
 grant pgsched_api to front;
 
--- A service that schedules by SQL, for those clients whose database_role it has.
+-- For a service that schedules in SQL, for the clients with this database_role.
 alter role shop login password :'shop_password';
 grant pgsched_client to shop;

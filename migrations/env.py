@@ -41,7 +41,7 @@ def online() -> None:
 
 
 def _connected(address: str) -> Connection[Any]:
-    """Opens a connection with our settings: SQLAlchemy queries the server before it begins a transaction."""
+    """Opens a connection with our settings. SQLAlchemy's first queries precede the event ``begin``."""
     driver = connect(address)
     _begin(driver)
     return driver

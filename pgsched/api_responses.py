@@ -28,9 +28,9 @@ class Page(msgspec.Struct, Generic[_Item], frozen=True, kw_only=True):
 
 
 class Scheduled(msgspec.Struct, frozen=True, kw_only=True):
-    """The execution or job with the key. ``outcome`` is ``created``; ``replaced`` if it replaces a waiting one;
-    ``existing`` if an earlier one was kept; or ``ended`` if an earlier one has succeeded recently, so that nothing was
-    scheduled. ``fire_at`` is null for a paused job, and for an execution that is running, waits for others or has
+    """The execution or job with the key. ``outcome`` is ``created``; ``replaced`` if it replaced a waiting one;
+    ``existing`` if an earlier one was kept; or ``ended`` if nothing was scheduled because an earlier one succeeded
+    recently. ``fire_at`` is null for a paused job, and for an execution that is running, waits for others or has
     ended."""
 
     id: UUID
@@ -40,7 +40,8 @@ class Scheduled(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stats(msgspec.Struct, frozen=True, kw_only=True):
-    """Throughput from ``start`` to before ``end``, either in steps of length ``step``, or by queue or client."""
+    """Throughput from ``start`` (inclusive) to ``end`` (exclusive), in steps of length ``step``, or by queue or
+    client."""
 
     start: datetime
     end: datetime
@@ -63,7 +64,7 @@ class Triggered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobSchedule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Either ``cron``, with its time zone and its policies for clock changes, or ``every``, with the time zone of
+    """Either ``cron``, with its time zone and its policies for clock changes, or ``every``, with the time zone of the
     excluded days."""
 
     cron: str | None = None
@@ -75,8 +76,8 @@ class JobSchedule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """A recurring definition. ``runs`` counts the runs that ``max_runs`` limits, and is null without that rule.
-    ``declared_by`` names the declaration in which the job must be changed. ``last_outcomes`` has the latest outcome
-    first, and is null if it was not requested."""
+    ``declared_by`` names the declaration in which to change the job. ``last_outcomes`` starts with the latest outcome,
+    and is null if it was not requested."""
 
     id: UUID
     client: str
@@ -119,7 +120,7 @@ class Replayed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def job_of(row: JobRow, last_outcomes: list[LastOutcome] | None = None) -> Job:
-    """Converts a row to a job as the API returns it, with the schedule in the form of a request."""
+    """Converts a row to a job as the API returns it. The schedule has the same form as in a request."""
     return Job(**_of_job(row), last_outcomes=last_outcomes)
 
 
@@ -128,7 +129,7 @@ def job_detail(row: JobRow, fire_at: datetime | None) -> JobDetail:
 
 
 def page_of(found: list[_Item], limit: int, after: Callable[[_Item], object]) -> Page[_Item]:
-    """Returns a page of up to ``limit`` items. ``found`` must have one more item if there is a next page. ``after``
+    """Returns a page of up to ``limit`` items. If there is a next page, ``found`` must have one more item. ``after``
     returns an item's cursor."""
     return Page(items=found[:limit], next=str(after(found[limit - 1])) if len(found) > limit else None)
 

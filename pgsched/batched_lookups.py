@@ -15,7 +15,7 @@ _Value = TypeVar("_Value")
 
 class Batched(Generic[_Key, _Value]):
     """Looks up keys with ``look_up``, at most ``most`` at a time. ``look_up`` returns the values of the keys that
-    exist; all other keys get None. If ``look_up`` raises, every caller that waits for its keys gets the error."""
+    exist; all other keys get None. If ``look_up`` raises, all callers that wait for these keys get the error."""
 
     def __init__(
         self, look_up: Callable[[Collection[_Key]], Awaitable[Mapping[_Key, _Value]]], *, most: int | None = None
@@ -41,7 +41,7 @@ class Batched(Generic[_Key, _Value]):
             except Exception as error:
                 for future in wanted.values():
                     future.set_exception(error)
-                    future.exception()  # marks the error as retrieved, because no caller may be waiting any more
+                    future.exception()  # marks the error as retrieved, because all callers may be gone
                 continue
             for key, future in wanted.items():
                 future.set_result(found.get(key))

@@ -1,7 +1,7 @@
-"""A real PostgreSQL: one server and one migrated template per test process, and for each test a clean clone of the
-template.
+"""Provides a real PostgreSQL: each test process has a server with a migrated template, and each test gets a clean clone
+of the template.
 
-PGSCHED_TEST_POSTGRES chooses the version: 18 (the wheel's, the default) or 15 (an installed one).
+PGSCHED_TEST_POSTGRES selects the version: 18 (the default, from the wheel), or an installed one such as 15.
 """
 
 import base64
@@ -26,11 +26,11 @@ from tests.installed import find_bin_dir
 
 _SETTINGS = {
     "fsync": "off",  # a test server need not survive a crash of the machine; killing only the server loses nothing
-    "full_page_writes": "off",  # as above; after the checkpoint of each database copy there would be many
+    "full_page_writes": "off",  # as above; many would follow the checkpoint of each database copy
     "shared_buffers": "128MB",
     "max_connections": "200",
-    "max_wal_size": "256MB",  # its files may be in memory
-    "autovacuum_naptime": "60s",  # as by default: each round looks at every table of every database
+    "max_wal_size": "256MB",  # the files may be in memory
+    "autovacuum_naptime": "60s",  # the default; a round examines all tables of all databases
     "max_prepared_transactions": "10",
 }
 _LONG = (
@@ -58,22 +58,22 @@ def tested_bin_dir() -> Path:
 
 
 def pytest_configure() -> None:
-    """Keeps temporary files in memory if there is room. A third of the test time went into creating and removing files,
-    of which the servers have several per table."""
+    """Keeps temporary files in memory if there is room, because a third of the test time went into creating and
+    removing files. The servers have several files per table."""
     if place := place_in_memory():
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", place)
-    gc.disable()  # until everything is imported and collected, none of which is garbage
+    gc.disable()  # until all tests are imported and collected, because nothing of that is garbage
 
 
 def pytest_collection_finish() -> None:
-    """Freezes what was imported and collected, so that the garbage collector does not scan it again and again."""
+    """Freezes the objects that exist after collection, so that the garbage collector does not scan them repeatedly."""
     gc.freeze()
     gc.enable()
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keeps the random order but moves the longest tests to the front, so that no core waits for them at the end."""
+    """Keeps the random order, but moves the longest tests to the front, so that no core waits for them at the end."""
     items.sort(key=lambda item: not any(name in item.nodeid for name in _LONG))
 
 
@@ -87,8 +87,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgre
 
 
 def _log_in_quickly(url: str) -> None:
-    """Stores the password hashed once, not 4096 times. There are some twenty thousand logins, and each took longer than
-    its test."""
+    """Stores the password with one hash iteration instead of 4096. The tests log in about twenty thousand times, and
+    each login took longer than its test."""
     with psycopg.connect(url, autocommit=True) as connection:
         salt, password = secrets.token_bytes(16), connection.info.password.encode()
         salted = hashlib.pbkdf2_hmac("sha256", password, salt, 1)
@@ -139,7 +139,7 @@ def database_url(databases: Databases) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def module_url(databases: Databases) -> Iterator[str]:
-    """The URL of a clean, migrated database shared by the tests of a file, which use separate ids or clean up."""
+    """The URL of a clean, migrated database that the tests of a file share. They use separate ids or clean up."""
     with databases.lent() as url:
         yield url
 

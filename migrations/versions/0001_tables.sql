@@ -22,8 +22,8 @@ begin
   raise exception using errcode = code, message = refuse.message, hint = refuse.hint;
 end $$;
 
--- This number is a property of the tables, so it is not replaced with the interface. It must be a power of two, because
--- keys are distributed by bits of their hash.
+-- This number is a property of the tables, so this function does not belong to the interface, which each release
+-- replaces. The number must be a power of two, because keys are distributed by bits of their hash.
 create function pgsched_internal.partitions_per_queue() returns integer
   language sql immutable parallel safe return 16;
 comment on function pgsched_internal.partitions_per_queue() is 'How many partitions a queue has.';
@@ -54,8 +54,8 @@ create function pgsched_internal.check_partition(partition smallint, client_id t
 
 -- No table uses these domains yet, so adding a constraint to them checks no rows:
 -- squawk-ignore-file ban-create-domain-with-constraint
--- A check on a single column belongs to its domain: a session reads it only once, and it is evaluated only when the
--- column is written. A table's CHECK is read again by each statement, and evaluated by each update.
+-- Checks on single columns are declared in domains, because a session reads a domain's check only once, and evaluates
+-- it only when the column is written. A table's CHECK is read again by each statement, and evaluated by each update.
 create domain pgsched_internal.client_id as text constraint client_id_is_1_to_100_characters check (length(value) between 1 and 100);
 create domain pgsched_internal.key as text constraint key_is_1_to_200_characters check (length(value) between 1 and 200);
 create domain pgsched_internal.ordering_key as text
@@ -74,8 +74,9 @@ create domain pgsched_internal.target as text constraint target_is_a_known_uri c
      and substr(value, position('://' in value) + 3) ~ '^([A-Za-z0-9][A-Za-z0-9-]*[.])*[A-Za-z]([A-Za-z0-9-]*[A-Za-z0-9])?(:[1-9][0-9]{0,3})?(/[!-"$-~]*)?$'
   or octet_length(value) <= 200 and value like 'python:%' and substr(value, 8) ~ '^[A-Za-z_][A-Za-z0-9_.:-]*$'
   or pgsched_internal.check_target(value));
--- The limits apply to the text that is sent to workers: jsonb stores 1e131000 in a few bytes. A value as small as in
--- this check can neither be nested too deeply nor contain a number that is too long.
+-- The limits apply to the text that is sent to workers, which can be much longer than the jsonb: 1e131000 is stored in
+-- a few bytes. A value that is small enough for this check can be neither nested too deeply nor contain too long a
+-- number.
 create domain pgsched_internal.payload as jsonb constraint payload_is_at_most_1_mib check (value is null
   or pg_column_size(value) <= 800 and pg_column_compression(value) is null and octet_length(value::text) <= 308
   or pgsched_internal.check_payload(value));
@@ -86,7 +87,7 @@ create domain pgsched_internal.options as jsonb constraint options_are_known che
 create domain pgsched_internal.defaults as jsonb constraint defaults_are_known check (value is null or pgsched_internal.check_defaults(value));
 create domain pgsched_internal.weight as smallint constraint weight_is_1_to_100 check (value between 1 and 100);
 
--- A client has a row once it has settings. Its options are the defaults of its executions.
+-- Contains only clients with settings. A client's options are the defaults of its executions.
 create table pgsched.clients (
   client_id      text primary key constraint client_id_is_1_to_100_characters check (length(client_id) between 1 and 100),
   keep           pgsched.keep not null default 'all',
@@ -105,8 +106,9 @@ create table pgsched.clients (
 );
 insert into pgsched.clients (client_id) values ('default');
 
--- Secrets for signing callbacks: the current one, and former ones until valid_until. They are sealed with a key that
--- the database does not have (pgsched/sealing.py). hint is the end of the secret, by which people recognise it.
+-- Secrets for signing callbacks: each client's current secret, and its former secrets until valid_until. They are
+-- sealed with a key that the database does not have (pgsched/sealing.py). hint is the end of the secret, so that people
+-- can recognise the secret.
 create table pgsched_internal.signing_secrets (
   client_id   text not null references pgsched.clients on delete cascade,
   sealed      bytea not null constraint sealed_is_a_signing_secret check (octet_length(sealed) between 75 and 131),
@@ -129,8 +131,8 @@ create table pgsched_internal.secrets (
   primary key (client_id, name)
 );
 
--- API keys, each with only the SHA-256 of its secret. If clients is null, the key is valid for all clients. A revoked
--- key keeps its row.
+-- API keys. Of a key's secret, only the SHA-256 is stored. If clients is null, the key is valid for all clients. A
+-- revoked key keeps its row.
 create table pgsched_internal.api_keys (
   id           text primary key constraint api_key_id_is_16_hexadecimal_digits check (id ~ '^[0-9a-f]{16}$'),
   hash         bytea not null constraint hash_is_a_sha256 check (octet_length(hash) = 32),
@@ -149,9 +151,10 @@ create table pgsched_internal.api_keys (
   constraint key_burst_goes_with_a_rate check (burst is null or rate is not null)
 );
 
--- A queue owns the partitions from first_partition on. A key has the same slot in every queue. Workers leave a pulled
--- queue to its consumers. The options of a queue are the defaults of its executions, below the defaults of their
--- clients. full_since is set if the last count found at least max_waiting executions.
+-- A queue owns the partitions from first_partition on. Every queue stores a key in the same slot, which is the offset
+-- of its partition. Workers leave a pulled queue to its consumers. An option that neither an execution nor its client
+-- sets is taken from the options of its queue. full_since is set if the last count found at least max_waiting
+-- executions.
 create table pgsched.queues (
   name            text primary key constraint queue_name_is_plain check (name ~ '^[a-z][a-z0-9_-]{0,62}$'),
   first_partition smallint not null unique constraint first_partition_begins_a_queue
@@ -166,8 +169,7 @@ create table pgsched.queues (
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 100, autovacuum_vacuum_cost_delay = 0);
 insert into pgsched.queues values ('default', 0);
 
--- The exceptions of a job are instants whose runs were cancelled ahead of time: the job does not fire then, whatever
--- its schedule says.
+-- A job's exceptions are instants whose runs were cancelled in advance. The job does not fire at these instants.
 create table pgsched.jobs (
   id               uuid primary key default pgsched_internal.new_id(),
   client_id        pgsched_internal.client_id not null default 'default',
@@ -219,11 +221,11 @@ create index jobs_unplanned on pgsched.jobs (client_id, id) where state = 'activ
 
 -- Contains only live rows. Fixed-width columns come first. No index contains a lease column, so a claim is a HOT
 -- update. Only the index on instants begins with the partition. So a lookup by id, key or job cannot use the wrong
--- index, even if the statistics claim few rows because the table was briefly empty. Both CHECKs skip leased rows,
--- because a claim changes nothing that they depend on. begun is the lease token under which the only attempt of an
--- execution has begun. start_at is the instant when a job's run starts, if jitter or a window makes it later than
--- scheduled_for. held_until is the instant when an execution that a gate holds will end, by its options and by the
--- defaults when it was held. uncounted is the number of deliveries that did not count as attempts.
+-- index, even if the statistics show few rows because the table was briefly empty. Both CHECKs skip leased rows,
+-- because a claim changes nothing that they depend on. begun is set only for an execution that may have only one
+-- attempt, to the lease token under which that attempt began. start_at is set if jitter or a window makes a job's run
+-- start later than scheduled_for. held_until is when an execution that a gate holds will end, according to its options
+-- and the defaults at the time it was held. uncounted is the number of deliveries that did not count as attempts.
 create table pgsched.executions (
   fire_at          pgsched_internal.instant not null,
   scheduled_for    pgsched_internal.nominal_instant,
@@ -262,12 +264,12 @@ create table pgsched.executions (
 create index executions_fire_at on pgsched.executions (partition, fire_at);
 create index executions_key on pgsched.executions (client_id, key) where key is not null;
 create unique index executions_job on pgsched.executions (job_id, scheduled_for, partition) where job_id is not null;
--- The fire_at of a held row is infinity. The condition of the index says so, and so do queries of held rows, which can
--- then use no other index.
+-- The fire_at of a held row is infinity. Queries of held rows repeat this condition of the index, so that they can use
+-- no other index.
 create index executions_gate on pgsched.executions (gate, (coalesce((options ->> 'priority')::smallint, 0::smallint)) desc, scheduled_for, id)
   where gate is not null and not isfinite(fire_at);
--- Finds executions that a gate holds and that have a deadline. Executions that are held for an error wait until someone
--- deals with them.
+-- Finds executions that a gate holds and that have a deadline. Executions that are held because of an error wait until
+-- someone deals with them.
 create index executions_held_until on pgsched.executions (held_until) where gate <> 'error' and not isfinite(fire_at) and held_until is not null;
 -- Finds due executions that have a priority, in the order of their priorities.
 create index executions_priority on pgsched.executions (((options ->> 'priority')::smallint), fire_at) where options ? 'priority';
@@ -277,9 +279,9 @@ create unique index executions_head on pgsched.executions (client_id, ordering_k
 -- Finds a client's labelled rows, newest first. Rows without labels cost nothing here.
 create index executions_labelled on pgsched.executions (client_id, id) where labels is not null;
 
--- The holder of each key of a client, as scheduling looks it up: an execution, by its partition and id, or, if the
--- partition is null, a job. The holder keeps the key for a while after it has ended. At look_at, the row is checked
--- again, and it is deleted if its holder ended long enough ago.
+-- The holder of each client's key, which scheduling looks up: a job if the partition is null, and otherwise an
+-- execution. A holder keeps its key for a while after it has ended. At look_at, the row is checked again, and deleted
+-- if the holder ended long enough ago.
 create table pgsched_internal.keys (
   client_id pgsched_internal.client_id not null,
   key       pgsched_internal.key not null,
@@ -301,7 +303,7 @@ create table pgsched_internal.job_moves (
 -- The result of scheduling.
 create type pgsched_internal.placement as (id uuid, outcome text, fire_at timestamptz, partition smallint);
 
--- A consumer that claims from a pulled queue, and an execution in the form in which it is handed out.
+-- A consumer that claims from a pulled queue, and an execution as it is handed to the consumer.
 create type pgsched_internal.consumer as (name text, token bigint, until timestamptz);
 create type pgsched_internal.handed as (
   id uuid, token bigint, attempt smallint, delivery_count integer, scheduled_for timestamptz, client text, key text, ordering_key text, job_id uuid,
@@ -323,11 +325,11 @@ begin
 end $$;
 
 -- The primary key identifies a row for logical replication. It is unique because a live row has one id and partition,
--- and can end only once at any instant. It contains client and status for reads by id. A row with instants stands for
--- that many instants that did not run, from scheduled_for to last_scheduled_for. plan is 0 for a run of a backfill, and
--- null for a triggered run; all other runs of a job were planned. A failed row with dealt_with_at was either replayed
--- as another execution or discarded. The index of failed rows begins with the id, so that it serves one client as well
--- as all; with its other columns, a query need not read the rows.
+-- and can end only once at any instant. It contains client and status for reads by id. If instants is set, the row
+-- stands for that number of skipped instants, from scheduled_for to last_scheduled_for. plan is 0 for a run of a
+-- backfill, and null for a triggered run; all other runs of a job were planned. A failed row with dealt_with_at was
+-- either replayed as another execution or discarded. The index of failed rows begins with the id, so that it serves
+-- queries for one client and for all clients; because of its other columns, such queries need not read the rows.
 create table pgsched.history (
   finished_at   timestamptz not null,
   fire_at       timestamptz not null,
@@ -404,8 +406,9 @@ create table pgsched.rollups (
 create index rollups_minute on pgsched.rollups (minute);
 create table pgsched_internal.rollups_default partition of pgsched.rollups default;
 
--- Counts that were written in the transaction of an event, and that a worker has not yet added to the rollups. The
--- status is that of ended executions, or retrying for failed attempts; if it is null, the row counts attempts.
+-- Counts that were written in the transaction of the counted events, and that a worker has not yet added to the
+-- rollups. A row counts executions that ended with this status, failed attempts if the status is retrying, or attempts
+-- if it is null.
 create table pgsched_internal.counts_to_roll_up (
   id        uuid primary key default gen_random_uuid(),
   noted_at  timestamptz not null,
@@ -441,9 +444,9 @@ create table pgsched_internal.kept_dead_letters (
 create index kept_dead_letters_key on pgsched_internal.kept_dead_letters (client_id, key) where key is not null;
 create index kept_dead_letters_finished_at on pgsched_internal.kept_dead_letters (finished_at);
 
--- Ordering keys that must wait. Either an execution with the key failed for good and somebody must decide about it, or
--- an execution was cancelled while it was running, and its call may continue up to the instant in the column until. The
--- process that made the call has the token of the lease, and uses it to report that the call has ended.
+-- Ordering keys that must wait. Either an execution with the key failed for good and someone must decide what to do, or
+-- an execution was cancelled while it was running, and its call may continue until the instant in the column until. The
+-- process that made the call uses the token, which is that of the lease, to report that the call has ended.
 create table pgsched.blocked_keys (
   client_id    text not null,
   ordering_key text not null,
@@ -459,10 +462,10 @@ create index blocked_keys_execution on pgsched.blocked_keys (execution_id);
 create index blocked_keys_client on pgsched.blocked_keys (client_id, execution_id);
 
 -- Gates hold executions. A gate is a limit on a client, a target host, a queue or a client's own key, or the circuit of
--- a failing target. An execution that may not pass is held with fire_at = infinity and gate = this name, and is claimed
--- from there. The column events limits how many executions pass in each period, at an even rate; burst is how many may
--- pass at once after a lull. next_at is the theoretical arrival time of the generic cell rate algorithm (ITU-T I.371).
--- Nothing passes before shut_until. A circuit recovers from the instant recovers_from on.
+-- a failing target. An execution that may not pass is held with fire_at = infinity and the gate's name in the column
+-- gate, and is later claimed in this state. events is the number of executions that pass in each period, at an even
+-- rate; burst is how many may pass at once after a lull. next_at is the theoretical arrival time of the generic cell
+-- rate algorithm (ITU-T I.371). Nothing passes before shut_until. A circuit begins to recover at recovers_from.
 create table pgsched_internal.gates (
   name          text primary key constraint gate_is_of_a_known_kind check (length(name) <= 600 and name ~ '^(client|host|queue|key|circuit):.'),
   client_id     text generated always as (case when name like 'circuit:%' then substr(name, strpos(name, ' ') + 1) end) stored,
@@ -484,9 +487,9 @@ create table pgsched_internal.gates (
 -- but not one on an expression, so client_id is a column.
 create index gates_of_client on pgsched_internal.gates (client_id, name) where client_id is not null;
 
--- The executions that another execution waits for. The waiting execution is held until each of them has ended. Each is
--- marked as awaited, so that its settle knows that others wait. If delay is given, the waiting execution fires that
--- long after the end.
+-- The executions (after_id) that another execution (execution_id) waits for. The waiting execution is held until all
+-- awaited executions have ended. These are marked as awaited, so that settling one also updates the executions that
+-- wait for it. If delay is given, the waiting execution fires that long after the end.
 create table pgsched.dependencies (
   execution_id uuid not null,
   after_id     uuid not null,
@@ -498,8 +501,8 @@ create table pgsched.dependencies (
 ) with (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 create index dependencies_after on pgsched.dependencies (after_id, execution_id) where status is null;
 
--- Executions that must be marked as awaited. They were running when others were scheduled after them, and scheduling
--- must not lock a running execution.
+-- Executions that must still be marked as awaited. They were running when others were scheduled to wait for them, and
+-- scheduling must not lock a running execution.
 create table pgsched_internal.ends_to_mark (
   execution_id uuid not null,
   after_id     uuid not null,
@@ -509,8 +512,8 @@ create table pgsched_internal.ends_to_mark (
 create index ends_to_mark_noted_at on pgsched_internal.ends_to_mark (noted_at);
 create index ends_to_mark_after on pgsched_internal.ends_to_mark (after_id);
 
--- Results that were reported while the execution's row, or another row that its end writes, was locked. A worker tries
--- to record them from try_at on.
+-- Results that could not be recorded when they were reported, because the execution's row, or another row that must
+-- change with it, was locked. A worker tries to record them from try_at on.
 create table pgsched_internal.results_to_record (
   id           uuid primary key default gen_random_uuid(),
   client_id    text not null,
@@ -528,12 +531,11 @@ create index results_to_record_try_at on pgsched_internal.results_to_record (try
 create index results_to_record_client on pgsched_internal.results_to_record (client_id);
 create index results_to_record_execution on pgsched_internal.results_to_record (execution_id);
 
--- Bulk operations. An operation applies to everything that its filter names, belongs to these clients (null means all),
--- and existed at the time of the request. total is the number of these things, if there was time to count them.
--- Everything up to the id in reached has been read: dead letters in the order of their ids, executions in that order
--- within each partition. A backfill has planned the instants up to reached_at; its live rows are those of the job with
--- plan = 0. The pace has been used up to paced_until: what has been replayed or planned so far fires before that. An
--- operation without a rate was done at once.
+-- Bulk operations. An operation applies to all items that match its filter, belong to these clients (null means all),
+-- and existed at the time of the request. total is the number of these items, if there was time to count them. Items
+-- are read in the order of their ids (executions: one partition after another); reached is the last id that was read. A
+-- backfill has planned the instants up to reached_at; its live rows are those of the job with plan = 0. All items that
+-- have been replayed or planned so far fire before paced_until. An operation without a rate was done at once.
 create table pgsched.bulk_operations (
   id          uuid primary key default pgsched_internal.new_id(),
   action      text not null constraint action_is_known
@@ -563,8 +565,8 @@ create table pgsched.bulk_operations (
 create index bulk_operations_active on pgsched.bulk_operations (id) where state = 'active';
 create index bulk_operations_job on pgsched.bulk_operations (job_id, id) where job_id is not null;
 
--- Rows that were locked when a bulk operation reached them, to be tried again. A dead letter has the time of its end,
--- and an execution has its partition.
+-- Rows that were locked when a bulk operation reached them, to be tried again. finished_at is set for a dead letter,
+-- and partition for an execution.
 create table pgsched_internal.rows_to_come_back_to (
   operation_id uuid not null references pgsched.bulk_operations on delete cascade,
   id           uuid not null,
@@ -574,16 +576,16 @@ create table pgsched_internal.rows_to_come_back_to (
   primary key (operation_id, id)
 );
 
--- Facts about the whole installation, such as the version of the time zone rules by which rows are planned.
+-- Facts about the whole installation, such as the version of the time zone rules with which rows are planned.
 create table pgsched_internal.facts (
   name       text primary key,
   value      text not null,
   updated_at timestamptz not null default pgsched.now()
 );
 
--- The settings of the whole installation, in one row, and since when and why it is held for recovery. Each hold_after
--- column is the time for which all workers must have been absent before the installation is held in that case (see
--- interface/admin/recovery.sql); null means never.
+-- The settings of the whole installation, in one row. held_since and reason are set while the installation is held for
+-- recovery. Each hold_after column is the time for which all workers must have been absent before the installation is
+-- held in that case (see interface/admin/recovery.sql); null means never.
 create table pgsched.installation (
   name                 text primary key default 'installation' constraint there_is_one_installation check (name = 'installation'),
   history_days         integer not null default 30 constraint history_days_are_1_to_3650 check (history_days between 1 and 3650),
@@ -600,16 +602,16 @@ create table pgsched.installation (
 );
 insert into pgsched.installation default values;
 
--- The days of history and attempts that have been archived. If the installation archives its history, no other days are
--- dropped.
+-- The days of history and attempts that have been archived. If the installation archives its history, only these days
+-- are dropped.
 create table pgsched_internal.archived_days (
   day         date primary key,
   archived_at timestamptz not null default pgsched.now()
 );
 
--- The server that workers were last on, when it was started, and when workers were last active, by its clock. relation
--- is the oid of this table, which a dump does not preserve. renewals is a counter that shows a returning worker whether
--- the database has gone back in time.
+-- The server that workers used last, when that server was started, and when workers were last active by its clock.
+-- relation is the oid of this table, which a dump does not preserve. renewals is a counter that shows a returning
+-- worker whether the database has gone back in time.
 create table pgsched_internal.fleet (
   singleton         boolean primary key default true constraint there_is_one_fleet check (singleton),
   system_identifier bigint,
@@ -621,8 +623,8 @@ create table pgsched_internal.fleet (
   renewals          bigint not null
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 
--- Rows that are locked but never changed. Whoever has locked a row may do something that only one process may do at a
--- time. Each row for feeding serves many gates, by the hash of their names.
+-- Rows that are locked but never changed. Each protects something that only one process may do at a time. Each row
+-- named feeding serves all gates whose names have the same hash.
 create table pgsched_internal.locks (name text primary key);
 insert into pgsched_internal.locks (name)
 select unnest(array['days', 'queues']) union all select 'feeding ' || n from generate_series(0, 1023) n;
@@ -630,12 +632,12 @@ create table pgsched_internal.orderings (partition smallint primary key);
 insert into pgsched_internal.orderings (partition) select generate_series(0, pgsched_internal.partitions_per_queue() - 1);
 create table pgsched_internal.circles (client_id text primary key);
 
--- Which worker watches a queue, and until when: see pgsched_internal.is_watched. There is one sequence for each queue.
+-- Stores which worker watches a queue, and until when: see pgsched_internal.is_watched. Each queue has such a sequence.
 create sequence pgsched_internal.watch_0;
 
--- One row for each worker process; lease_owner refers to it. All sessions of the worker have this login, and have
--- instance in their names. The worker extends expires_at every quarter of its lease, and runs up to concurrency
--- executions at the same time. Once lost_since is set, its executions are taken back.
+-- One row for each worker process; lease_owner refers to its id. All sessions of the worker have this login, and have
+-- instance in their names. The worker extends expires_at after each quarter of its lease, and runs up to concurrency
+-- executions at the same time. Once lost_since is set, the worker's executions are taken back.
 create table pgsched.workers (
   id         integer generated by default as identity primary key,
   name       text not null,
@@ -659,7 +661,7 @@ create table pgsched_internal.draining (
   reason text
 );
 
--- The workers that left most recently. If lost_since is set, the worker was lost; otherwise, it had stopped.
+-- The workers that left most recently. A worker with lost_since was lost; any other had stopped.
 create table pgsched_internal.former_workers (
   id         integer primary key,
   name       text not null,
@@ -670,8 +672,8 @@ create table pgsched_internal.former_workers (
   left_at    timestamptz not null default pgsched.now()
 );
 
--- For each gate with a concurrency limit, the number of executions that have passed it and that each worker has in
--- flight.
+-- For each gate with a concurrency limit, and each worker, the number of executions in flight that have passed the
+-- gate.
 create table pgsched_internal.gate_use (
   gate    text not null references pgsched_internal.gates on delete cascade,
   worker  integer not null references pgsched.workers on delete cascade,
@@ -680,8 +682,8 @@ create table pgsched_internal.gate_use (
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 100, autovacuum_vacuum_cost_delay = 0);
 
 -- Each row records a change to a row of the given kind and name, such as a client; before and after contain the
--- differences. Triggers write insert, update or delete as the action, and the function that made the change replaces
--- this with its own name. client_id is the client that the changed row belongs to, which may read this entry.
+-- differences. Triggers write insert, update or delete as the action, and the function that made the change then writes
+-- its own name instead. client_id is the client that the changed row belongs to; that client may read this entry.
 create table pgsched.audit_log (
   id      bigint generated by default as identity primary key,
   at      timestamptz not null default pgsched.now(),

@@ -3,9 +3,10 @@
 If a request names something by id, the database checks access: another client's row is not found.
 
 Any website can make a browser send requests to an address that only the browser's machine can reach. A page of another
-origin can submit a form there and, if its host name resolves to the API's address (DNS rebinding), also read the
-response. However, a browser states the origin of a request, and sends a preflight before any request with a header that
-a form cannot set. So the API responds only under its own host names, and refuses changes from pages of other origins.
+origin can submit a form to the API and, if the page's host name resolves to the API's address (DNS rebinding), also
+read the response. However, a browser states the origin of a request, and sends a preflight before any request with a
+header that a form cannot set. So the API responds only under its own host names, and refuses changes from pages of
+other origins.
 """
 
 import re
@@ -26,11 +27,11 @@ from pgsched.settings import Settings, is_loopback
 PUBLIC = "public"
 """The scope of a route that needs no key."""
 SCOPE, EVERYWHERE, PAGE, FORM = "scope", "everywhere", "page", "form"
-"""Keys of a route's ``opt``: its scope, whether it concerns all clients, whether it is a page of the dashboard, and
-whether that page shows or accepts a form."""
+"""Keys of a route's ``opt``: the required scope, and flags for routes that require a key for all clients, pages of the
+dashboard, and pages that show or accept a form."""
 _KEPT_FORM = 400_000
-"""The largest form, in bytes, that is returned to a user who has to sign in again. A form has a payload of up to 16,384
-characters, of up to nine bytes each, and options."""
+"""The largest form, in bytes, that is returned to a user who has to sign in again. A form has options, and a payload of
+up to 16,384 characters of up to nine bytes each."""
 Connection = ASGIConnection[Any, Any, Any, Any]
 _ANY_ADDRESS = {"0.0.0.0", "::"}  # browsers connect to the local machine for these
 _NAME = re.compile(r"\*|[\w.-]+|[0-9a-f.]*:[0-9a-f:.]*:[0-9a-f:.]*", re.ASCII)  # the last alternative is IPv6
@@ -85,7 +86,7 @@ class Browsers:
 
 
 class Guard:
-    """Admits a request, or raises the error that refuses it. With ``only_shown``, it refuses all forms of pages."""
+    """Admits or refuses requests. With ``only_shown``, refuses all pages that show or accept a form."""
 
     def __init__(self, authentication: Authentication, browsers: Browsers, *, only_shown: bool = False) -> None:
         self._authentication, self._browsers, self._only_shown = authentication, browsers, only_shown
@@ -128,20 +129,20 @@ def check_everywhere(grant: Grant) -> None:
 
 
 def grant_of(connection: Connection) -> Grant:
-    """The grant of an admitted request: what its sender may do."""
+    """Returns the grant of an admitted request."""
     found: Grant = connection.scope.get("auth", NOBODY)
     return found
 
 
 async def check_still(authentication: Authentication, connection: Connection) -> None:
-    """Checks a long-running request again. Raises Unauthenticated if its key is no longer valid, and Refused if the
-    key's grant has changed."""
+    """Checks a long-running request's key again. Raises Unauthenticated if the key is no longer valid, and Refused if
+    its grant has changed."""
     if await authentication.still(connection.headers.get("authorization")) != grant_of(connection):
         raise Refused("the key's scopes or clients have changed since the request began: send the request again")
 
 
 def check_clients(grant: Grant, named: Iterable[Any]) -> None:
-    """Raises Refused if the key is not for one of the named clients, whether or not that client exists."""
+    """Raises Refused if the key is not for all of the named clients, even if such a client does not exist."""
     for client in named:
         if isinstance(client, str) and not grant.is_for(client):
             known = ", ".join(sorted(grant.clients or ())[:10])
@@ -157,8 +158,8 @@ class MissingScope(Refused):
 
 
 class SignedOut(Unauthenticated):
-    """A page was requested without a valid key. ``form`` is the submitted form, or None if there was none or if it is
-    too large to return."""
+    """A page was requested without a valid key. ``form`` is the submitted form, or None if no form was submitted or it
+    is too large to return."""
 
     def __init__(self, detail: str, form: dict[str, str] | None) -> None:
         super().__init__(detail)
@@ -186,7 +187,7 @@ def _names(text: str) -> set[str]:
 
 
 def _name_of(host: str) -> str:
-    """The host without its port, and without the brackets of an IPv6 address."""
+    """Returns a host without its port, and without the brackets of an IPv6 address."""
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.partition(":")[0].lower()

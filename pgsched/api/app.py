@@ -124,8 +124,8 @@ _DASHBOARD = Router(
 
 
 def create_app(settings: Settings, *, events: Events | None = None, wait: float = WAIT) -> Litestar:
-    """The API as an ASGI application, which can start while the database is unreachable. A request waits up to ``wait``
-    seconds for a connection.
+    """Builds the API as an ASGI application, which can start while the database is unreachable. Requests wait up to
+    ``wait`` seconds for a connection.
 
     Raises InvalidSettings if no database is set.
     """
@@ -153,8 +153,8 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
 
 
 def _refused_before_a_route(request: AnyRequest, error: HTTPException) -> Response[Any]:
-    """The response to a request that Litestar refused: a page if the client accepts HTML and the path is not under
-    ``/v1``, and otherwise a problem document."""
+    """Returns the response to a request that Litestar refused: a page if the client accepts HTML and the path is not
+    under ``/v1``, otherwise a problem document."""
     wants_page = "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/v1/")
     shown = wants_page and request.app.state.parts.has_pages
     return page_refused_by_litestar(request, error) if shown else refused_by_litestar(request, error)

@@ -1,9 +1,9 @@
 """Authenticates requests by ``Authorization: Bearer``: an API key, checked against the database, or a token, checked
 against its provider's keys.
 
-A key is cached for half a second, counted from the start of its lookup. So every process refuses a revoked key within a
-second, without any notification. One task looks up all keys that are currently needed in one statement, so requests
-with unknown keys never occupy more than one connection.
+A key is cached for half a second from the start of its lookup. So every process refuses a revoked key within a second,
+without any notification. One task looks up all keys that are currently needed in a single statement, so requests with
+unknown keys never occupy more than one connection.
 """
 
 import time
@@ -60,7 +60,7 @@ class _Kept:
 
 
 class Authentication:
-    """Finds out what the holder of a token may do. If ``is_open``, everyone is admitted until a key exists. With
+    """Returns grants for Authorization headers. If ``is_open``, everyone is admitted until a key exists. With
     ``bearer``, providers' tokens are accepted, too."""
 
     def __init__(self, database: Database, *, is_open: bool, bearer: "BearerTokens | None" = None) -> None:
@@ -72,13 +72,13 @@ class Authentication:
         self._look_ups = Batched(self._ask)
 
     async def grant(self, header: str | None, *, page: bool = False) -> Grant:
-        """The grant for an Authorization header. With ``page``, the identity token of a sign-in is accepted, too.
-        Raises Unauthenticated, TooManyRequests above the key's rate, and Unavailable if the database does not respond
-        in time."""
+        """Returns the grant for a header. With ``page``, the identity token of a sign-in is accepted, too. Raises
+        Unauthenticated, TooManyRequests above the key's rate, and Unavailable if the database does not respond in
+        time."""
         return await self._grant(header, counted=True, page=page)
 
     async def still(self, header: str | None) -> Grant:
-        """Like ``grant``, for a request that was already admitted; the call does not count towards the rate."""
+        """Like ``grant``, but for a request that was already admitted, so it does not count towards the rate."""
         return await self._grant(header, counted=False)
 
     async def _grant(self, header: str | None, *, counted: bool, page: bool = False) -> Grant:

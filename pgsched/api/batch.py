@@ -1,8 +1,8 @@
 """POST /v1/jobs/batch: schedules lines of NDJSON as they arrive, either all or none, or each independently.
 
 Neither the request body nor the response is ever held in memory as a whole. The response is written to a temporary
-file, and sent once the last line has been read. Sent earlier, it could cause a deadlock, because few HTTP clients read
-a response while they are still sending the request.
+file, and sent once the last line has been read. Sending the response earlier could cause a deadlock, because few HTTP
+clients read a response while they are still sending the request.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ class ScheduledLine(NamedTuple):
 
 
 class BatchRefused(Exception):
-    """In mode ``all``, reports the first refused line."""
+    """A line was refused in mode ``all``."""
 
     def __init__(self, refused: RefusedLine) -> None:
         super().__init__(str(refused.error))
@@ -165,7 +165,7 @@ async def _schedule_all(
 async def _schedule_each(
     database: Database, request: ApiRequest, results: _Results, still_let_in: Callable[[], Awaitable[None]]
 ) -> None:
-    """Schedules each line independently. After an error that no line has caused, no more lines are tried, and all
+    """Schedules each line independently. After an error that is not due to a line, no more lines are tried, and all
     remaining lines get this error."""
     broken: PgschedError | None = None
     start = await database.ask(_begin)
@@ -182,7 +182,7 @@ async def _schedule_each(
 
 
 def _refused_for(request: ApiRequest, found: RefusedLine) -> Answer:
-    """The problem of one line, as the response to the whole batch."""
+    """Returns the problem of one line as the response to the whole batch."""
     answer = refused(request, found.error)
     problem = answer.content
     faults = problem.errors or [Fault(detail=problem.detail)]
@@ -195,7 +195,7 @@ def _refused_for(request: ApiRequest, found: RefusedLine) -> Answer:
 
 
 async def _begin(connection: AsyncConnection[Any]) -> Start:
-    """The instant from which delays are counted, and the ids for the batch."""
+    """Returns the instant from which delays are counted, and the ids for the batch."""
     found = await first(connection, "schedule/start_many")
     assert found is not None
     return Start._make(found)
@@ -204,7 +204,7 @@ async def _begin(connection: AsyncConnection[Any]) -> Start:
 async def _scheduled(
     connection: AsyncConnection[Any], lines: list[RequestLine | RefusedLine], start: Start
 ) -> AsyncIterator[ScheduledLine | RefusedLine]:
-    """The results in line order, including lines that could not be read."""
+    """Yields the results in line order, including those of lines that could not be read."""
     refused = deque(line for line in lines if isinstance(line, RefusedLine))
     async for result in _halved(connection, [line for line in lines if isinstance(line, RequestLine)], start):
         while refused and refused[0].number < result.number:
@@ -217,7 +217,7 @@ async def _scheduled(
 async def _halved(
     connection: AsyncConnection[Any], lines: list[RequestLine], start: Start
 ) -> AsyncIterator[ScheduledLine | RefusedLine]:
-    """The results in line order. If the database refuses the lines together, each half is tried separately."""
+    """Yields the results in line order. If the database refuses all lines at once, tries each half separately."""
     try:
         async with connection.transaction():
             kept = await _together(connection, lines, start)
@@ -241,7 +241,7 @@ async def _halved(
 
 
 def _is_loaded(line: RequestLine) -> bool:
-    """Whether COPY loads the line. Its queue is then ``default``."""
+    """Whether COPY loads the line. Such a line belongs to the queue ``default``."""
     return isinstance(line.order, OneShot) and line.order.on_conflict is None
 
 

@@ -52,7 +52,7 @@ class RefusedLine(NamedTuple):
 
 
 async def cut(body: AsyncIterator[bytes]) -> AsyncIterator[list[BatchLine]]:
-    """Splits the body, and yields a few thousand lines at a time, without empty ones. Ends after the first line over
+    """Splits the body, and yields its non-empty lines, a few thousand at a time. Ends after the first line that exceeds
     the maximum number of lines."""
     number, size, is_long = 0, 0, False
     some: list[BatchLine] = []
@@ -92,7 +92,7 @@ async def cut(body: AsyncIterator[bytes]) -> AsyncIterator[list[BatchLine]]:
 async def read(
     body: AsyncIterator[bytes], start: Start, grant: Grant
 ) -> AsyncGenerator[list[RequestLine | RefusedLine], None]:
-    """Yields parsed lines, a few thousand at a time. While the database handles one batch, the next is parsed."""
+    """Yields parsed lines, a few thousand at a time. While the database handles these, the next ones are parsed."""
     following = asyncio.ensure_future(_read_some(some := cut(body), start, grant))
     try:
         while found := await following:
@@ -151,7 +151,7 @@ def _is_plain(data: CreateJob) -> bool:
 
 
 def _plain(data: CreateJob, start: Start) -> OneShot:
-    """Converts a plain line. It makes the same checks as ``order_in``, in a tenth of the time."""
+    """Converts a plain line, with the same checks as ``order_in``, but in a tenth of the time."""
     check_text("target", data.target)
     check_text("client", data.client)
     payload = None if isinstance(data.payload, UnsetType) else bytes(data.payload)
@@ -172,8 +172,8 @@ def _after(delay: str) -> When:
 
 
 def _other(order: ScheduleRequest, start: Start) -> OneShot | ScheduleRequest:
-    """Converts any other line. A one-shot with a key, an ordering key, labels or a queue becomes a ``OneShot``, so that
-    it is scheduled together with similar ones."""
+    """Converts any other line. A one-shot that waits for no other execution becomes a ``OneShot``, so that it is
+    scheduled together with similar ones."""
     if order.when.recurs or order.after is not None or order.after_outcome != "success":
         return order
     payload = None if order.payload is None else order.payload.encode()

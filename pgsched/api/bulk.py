@@ -86,7 +86,7 @@ class BulkFilter(
 
 
 class AskBulk(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A bulk operation applies to everything that exists now and matches the filter. Depending on the action, it
+    """The operation applies to everything that matches the filter when the request is made. Depending on the action, it
     cancels or reschedules executions; replays or discards open dead letters; runs past instants of a job that have not
     succeeded; or pauses, resumes or cancels jobs."""
 
@@ -146,9 +146,9 @@ _EXAMPLES = [
 async def start_bulk(
     request: ApiRequest, data: Annotated[AskBulk, Body(examples=_EXAMPLES)], database: Pooled, actor: Actor
 ) -> Response[BulkAsked]:
-    """Only waiting one-shots are rescheduled. Running executions are cancelled, too, unless ``status`` excludes them.
-    Dead letters whose work is being redone or has since succeeded are not replayed. A backfill also works while the
-    job is paused. Cancelling jobs also requires the scope ``schedule``."""
+    """Only waiting one-shots are rescheduled. Running executions are also cancelled, unless ``status`` excludes them.
+    Dead letters whose work is being redone or has since succeeded are not replayed. A backfill also works while its job
+    is paused. Cancelling jobs also requires the scope ``schedule``."""
     if data.action == "cancel_jobs":
         check_scope(grant_of(request), "schedule", everywhere=False)
     how = data.how(actor)

@@ -10,12 +10,12 @@ from pgsched.domain.api_key import Grant
 
 _Found = TypeVar("_Found")
 GLANCE = 0.1
-"""The maximum wait, in seconds, of a caller that can do without a value."""
+"""The maximum wait, in seconds, of callers that can do without a value."""
 
 
 class Cached(Generic[_Found]):
-    """Runs ``look`` on request, one call at a time, and shares its result with all callers for ``seconds``. A call
-    continues even if its caller is gone. The result covers all clients, so keys for only some clients are refused."""
+    """Calls ``look`` on request, one call at a time, and shares the result with all callers for ``seconds``. A call
+    continues even if its caller is gone. The result covers all clients, so grants for only some clients are refused."""
 
     def __init__(self, look: Callable[[], Awaitable[_Found]], *, seconds: float) -> None:
         self._look, self._seconds = look, seconds
@@ -28,15 +28,15 @@ class Cached(Generic[_Found]):
         return await asyncio.shield(self._latest(self._seconds))
 
     async def glance(self, grant: Grant, *, kept: float | None = None, within: float = GLANCE) -> _Found | None:
-        """Returns a value up to ``kept`` seconds old, or None if ``look`` takes longer than ``within`` seconds. In that
-        case ``look`` continues, and a later caller gets its result."""
+        """Returns a value up to ``kept`` seconds old, or None if ``look`` takes longer than ``within`` seconds.
+        ``look`` then continues, and a later caller gets the result."""
         check_everywhere(grant)
         looking = self._latest(self._seconds if kept is None else kept)
         await asyncio.wait([looking], timeout=within)
         return looking.result() if looking.done() else None
 
     async def stop(self) -> None:
-        """Cancels a running call and discards it, because a restarted application may have another event loop."""
+        """Cancels and discards a running call, because a restarted application may have another event loop."""
         looking, self._looking = self._looking, None
         if looking is not None and not looking.done():
             looking.cancel()
@@ -57,6 +57,6 @@ class Cached(Generic[_Found]):
 
 
 def _heed(looking: asyncio.Task[_Found]) -> None:
-    """Retrieves the exception, so that asyncio does not log it if no caller is left to do so."""
+    """Retrieves the exception. Otherwise, asyncio would log it if all callers were gone."""
     if not looking.cancelled():
         looking.exception()

@@ -1,4 +1,4 @@
-"""The routes for clients: their settings, their signing secrets, and the secrets that options refer to. The latter are
+"""The routes for clients: their settings, their signing secrets, and the secrets that options refer to, which are
 never shown."""
 
 from typing import Annotated, Literal
@@ -52,7 +52,7 @@ class Rotation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class SecretValue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The value to store, which is never shown."""
+    """A value to store. It is never shown."""
 
     value: Annotated[str, Meta(min_length=1, description="At most 16384 bytes, without NUL.")]
     hosts: (
@@ -99,7 +99,7 @@ async def get_client(client: ClientName, database: Pooled) -> ClientRow:
 
 @replaces("/clients/{client:str}", "Replace a client's settings", scope="admin", everywhere=True)
 async def put_client(client: ClientName, data: JSONBody[ClientSettings], database: Pooled, actor: Actor) -> ClientRow:
-    """Omitted fields are set to their defaults. The client's secrets, and a hold, stay unchanged."""
+    """Omitted fields are set to their defaults. The client's secrets do not change, and a held client stays held."""
     defaults = dict.fromkeys(ClientSettings.__struct_fields__)
     async with database.connection() as connection, connection.transaction():
         await verbs.set_client(connection, client, defaults | data.changes(), actor=actor)
@@ -116,7 +116,7 @@ async def patch_client(client: ClientName, data: JSONBody[ClientSettings], datab
 
 @removes("/clients/{client:str}", "Delete a client's settings", 409, scope="admin")
 async def drop_client(client: ClientName, database: Pooled, actor: Actor) -> ClientChanged:
-    """The client's jobs and executions stay, and then use the default settings."""
+    """The client's jobs and executions are kept, and use the default settings from then on."""
     return ClientChanged(client=client, changed=await database.ask(verbs.drop_client, client, actor=actor))
 
 
@@ -134,7 +134,7 @@ pause_client, resume_client = pausable(
 async def rotate_signing_secret(
     client: ClientName, database: Pooled, ring: Ring, actor: Actor, data: JSONBody[Rotation | None] = None
 ) -> MadeSecret:
-    """Until the previous secrets expire, callbacks also have a signature by each of them."""
+    """Until the previous secrets expire, callbacks are also signed with each of them."""
     asked = data or Rotation()
     kept = KEPT_FOR if asked.keep_for is None else length_of(asked.keep_for)
     made = await database.ask(
@@ -162,7 +162,7 @@ async def list_secrets(
 async def put_secret(
     client: ClientName, name: SecretName, data: JSONBody[SecretValue], database: Pooled, ring: Ring, actor: Actor
 ) -> SecretChanged:
-    """Attempts that start a moment later already use the new value."""
+    """Attempts that start a moment later use the new value."""
     await database.ask(secrets.put, ring, client, name, data.value, hosts=data.hosts, actor=actor)
     return SecretChanged(client=client, name=name, changed=True)
 

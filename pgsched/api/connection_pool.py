@@ -36,27 +36,28 @@ _Given = ParamSpec("_Given")
 _Answer = TypeVar("_Answer")
 Lent = AbstractAsyncContextManager[AsyncConnection[Any]]
 WAIT = 5.0
-"""Seconds that a request waits for a connection, and seconds that an attempt to connect may take."""
+"""The maximum number of seconds that a request waits for a connection, and that an attempt to connect may take."""
 LONGEST = 20.0
-"""Seconds that one request may take in the database in total, including WAIT."""
+"""The maximum number of seconds that one request may spend on the database in total, including WAIT."""
 LONGEST_BATCH = 120.0
 """The same limit for a batch, which is scheduled in one transaction."""
 _EACH = 7
-"""The maximum share of connections for one client, in tenths. However long its requests take, the rest stays free for
-other clients."""
+"""The maximum share of connections for one client, in tenths. The rest stays free for other clients, however long this
+client's requests take."""
 _BATCHES, _BATCHES_EACH = 3, 2
 """The maximum share of connections for batches, in tenths: for all clients, and for one. A batch holds its connection
 while its lines arrive."""
 _LISTED, _LISTED_EACH = 3, 2
-"""The maximum share of connections for pages of listings, in tenths: for all clients, and for one. So hundreds of
-listings do not delay requests that schedule."""
+"""The maximum share of connections for pages of listings, in tenths: for all clients, and for one. Because of this
+limit, hundreds of listings do not delay requests that schedule."""
 
 _COMPUTING = 2
-"""The maximum number of computing requests (such as previews) at once. More would only compete for the processor."""
+"""The maximum number of computing requests (such as previews) that run at once. More would compete for the
+processor."""
 
 
 class _Connection(AsyncConnection[Any]):
-    """A connection that remembers the grant for which its session acts, at first None."""
+    """A connection with the grant that its session acts for (initially None)."""
 
     acts_for: Grant | None = None
 
@@ -92,7 +93,7 @@ class _Attempts:
 
 
 class Database:
-    """Lends connections between ``open`` and ``close``, and can be opened again. It also opens, and stays open, while
+    """A connection pool, which can be opened again after it has been closed. It can be opened, and stays open, while
     the database is unavailable; requests then get Unavailable.
 
     Connections are in autocommit mode, and each session is set up once. A pooler may assign the server connection to
@@ -118,13 +119,13 @@ class Database:
 
     @property
     def grant(self) -> Grant:
-        """The grant for whose clients the connections act."""
+        """The grant that the connections act for."""
         return self._grant
 
     def acting(self, grant: Grant) -> Self:
-        """A view of this pool, whose connections act for the clients of ``grant`` while they are lent."""
+        """Returns a view of this pool. Connections lent by the view act for the clients of ``grant``."""
         found = object.__new__(type(self))
-        found.__dict__ = self.__dict__ | {"_grant": grant}  # ten times as fast as copy(), for every request
+        found.__dict__ = self.__dict__ | {"_grant": grant}  # done for every request, and ten times as fast as copy()
         return found
 
     def _made(self) -> AsyncConnectionPool[_Connection]:
@@ -161,8 +162,7 @@ class Database:
         await pool.close()
 
     def connection(self) -> Lent:
-        """Lends a connection for the block, and commits at the end. The database's errors in the block are raised as
-        pgsched's errors."""
+        """Lends a connection for the block, and commits at the end. Converts database errors to pgsched's errors."""
         return self._lend(self._longest)
 
     def page(self) -> Lent:
@@ -259,8 +259,8 @@ async def _configure(connection: AsyncConnection[Any]) -> None:
 
 
 async def _check(connection: AsyncConnection[Any]) -> None:
-    """Checks a connection. This takes a round trip only if the server has sent something, usually that it is
-    closing."""
+    """Checks a connection. This takes a round trip only if the server has sent something, usually a notice that it is
+    closing the connection."""
     poll = select.poll()
     poll.register(connection.fileno(), select.POLLIN)
     if poll.poll(0):

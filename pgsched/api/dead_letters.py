@@ -117,7 +117,7 @@ async def get_dead_letter(execution_id: DeadLetterId, database: Pooled) -> DeadL
 async def replay(
     execution_id: ExecutionId, database: Pooled, actor: Actor, data: JSONBody[ReplayOne | None] = None
 ) -> Response[Replayed]:
-    """Repeating the request returns the same new execution, unless that one has failed as well."""
+    """Repeating the request returns the same new execution, unless the new execution has failed as well."""
     wanted = data or ReplayOne()
     id = await database.ask(verbs.replay, execution_id, **wanted.changes(), note=wanted.note, actor=actor)
     return made_at(f"/v1/executions/{id}", Replayed(id=id, dead_letter=execution_id))

@@ -1,8 +1,9 @@
 """Corrects Litestar's OpenAPI document for client generators.
 
-Litestar declares that every body is required, that an optional value of any type is exactly one of null and any type,
-that parameters can be null, and that bodies can have any additional fields. Clients generated from such a document
-would send unneeded bodies, reject valid values, and send values that the API refuses.
+Litestar declares that every body is required, that parameters can be null, and that bodies can have additional fields.
+If a value may have any type or be null, Litestar demands that it match exactly one of the two, so null is invalid.
+Clients generated from such a document would send unneeded bodies, reject valid values, and send values that the API
+refuses.
 """
 
 import json
@@ -34,7 +35,7 @@ class Description(JsonRenderPlugin):
 
 
 def name_of(handler: HTTPRouteHandler, *_: Any) -> str:
-    """The operation's name in generated clients: the name of the route's function."""
+    """Returns an operation's name for generated clients, which is the name of the route's function."""
     return handler.fn.__name__
 
 

@@ -16,8 +16,8 @@ Examined = NamedDependency[Cached[Report]]
 
 
 def doctor(database: Database, url: str, ring: KeyRing | None) -> Cached[Report]:
-    """The doctor's reports. A report is shared by all requests within ten seconds. ``database`` acts for all clients,
-    so only administrators of all clients may read the reports."""
+    """Returns the doctor's reports; all requests within ten seconds share one report. ``database`` acts for all
+    clients, so only administrators of all clients may read the reports."""
     return Cached(lambda: examine(database.connection, url=url, ring=ring), seconds=_KEPT)
 
 

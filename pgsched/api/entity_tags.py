@@ -1,5 +1,5 @@
-"""ETags (RFC 9110, section 8.8.3) of jobs and executions. With them, a client can change a row only if it is still the
-version that the client has read, and need not fetch an unchanged row again.
+"""ETags (RFC 9110, section 8.8.3) of jobs and executions. With ETags, clients can change a row on the condition that it
+has not changed since they read it, and need not fetch an unchanged row again.
 
 An ETag has two parts. The first is the version of the editable fields. If-Match compares only this part, so a run that
 ends in the meantime does not cause an edit to be refused. The second is a digest of the whole response. If-None-Match
@@ -34,7 +34,7 @@ IfNoneMatch = Annotated[
 
 
 def tagged(answer: _Answer, version: str, unless: str | None = None) -> Response[_Answer]:
-    """The response with its ETag, or 304 without a body if ``unless`` (If-None-Match) contains that ETag. The
+    """Returns the response with its ETag, or 304 without a body if ``unless`` (If-None-Match) contains the ETag. The
     comparison is weak, because proxies that compress responses make our ETags weak."""
     tag = f'"{version}-{_digest(answer)}"'
     given = () if unless is None else unless.split(",")
@@ -45,12 +45,12 @@ def tagged(answer: _Answer, version: str, unless: str | None = None) -> Response
 
 
 def version_of_job(changed: datetime) -> str:
-    """A job's version, from the time of its last change."""
+    """Returns a job's version, which is derived from the time of its last change."""
     return f"{int(changed.timestamp() * 1_000_000):x}"
 
 
 def version_of_execution(row: Execution) -> str:
-    """An execution's version, from its editable fields. Gates and retries do not change the version."""
+    """Returns an execution's version, a digest of its editable fields. Gates and retries do not change the version."""
     return _digest((row.id, row.target, row.payload, row.options, row.labels, row.scheduled_for))
 
 

@@ -132,8 +132,8 @@ class _Reader:
         return not is_there and self.position.is_within(horizon)
 
     def _wanted(self, page: FeedPage) -> bytes:
-        """The frames of the events that this reader wants and may see. A shared page also contains events of other
-        clients."""
+        """Returns the frames of those events on a page that this reader wants and may see. A shared page also contains
+        events of other clients."""
         return b"".join(
             told.frame for told in page.told if self.grant.is_for(told.event.client) and self.wanted.takes(told.event)
         )
@@ -160,8 +160,8 @@ async def follow_events(
     after: _After = None,
     last_event_id: _LastEventId = None,
 ) -> Stream:
-    """Reports each outcome (succeeded, failed, cancelled, expired or skipped) as soon as it is visible, and in the
-    order in which outcomes become visible. Executions that are not kept in history are not reported."""
+    """Reports each outcome (succeeded, failed, cancelled, expired or skipped) as soon as it becomes visible, in that
+    order. Executions that are not kept in history are not reported."""
     seconds = _seconds(wait)
     asked = await database.ask(ends.horizon)
     position = _position(last_event_id or after, "Last-Event-ID" if last_event_id else "after", asked)
@@ -200,7 +200,7 @@ def _seconds(wait: str | None) -> float:
 
 
 def _position(text: str | None, name: str, horizon: VisibilityHorizon) -> Position:
-    """Parses the position to start at. Raises Unreadable, or InvalidInput for a position in another database."""
+    """Returns the position to start at. Raises Unreadable, or InvalidInput for a position in another database."""
     if text is None:
         return Position.of(horizon)
     try:

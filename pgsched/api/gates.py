@@ -33,7 +33,7 @@ _KEY = Example(summary="A key of a client", value={"client": "payments", "orderi
 
 
 class Limit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """At most ``rate`` executions start in each ``per``, up to ``burst`` of them at once after a quiet period. At most
+    """At most ``rate`` executions start in each ``per``; after a quiet period, up to ``burst`` start at once. At most
     ``concurrency`` executions run at once. At least one of ``rate`` and ``concurrency`` must be given."""
 
     rate: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
@@ -43,7 +43,7 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class TargetHost(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A target host, as written in targets, for one client or, if ``client`` is omitted, for all clients."""
+    """A host as it is written in targets. If ``client`` is omitted, the request concerns all clients."""
 
     host: Annotated[str, Meta(min_length=1, max_length=300)]
     client: Annotated[str, Meta(min_length=1, max_length=100)] | None = None
@@ -114,7 +114,7 @@ async def put_limit(
 
 @removes("/limits/{kind:str}/{name:str}", "Remove a limit", scope="admin", everywhere=True)
 async def drop_limit(kind: Kind, name: LimitName, database: Pooled, actor: Actor) -> LimitChanged:
-    """Executions that the limit held back become eligible at once."""
+    """Executions that the limit held back may start at once."""
     return LimitChanged(kind=kind, name=name, changed=await database.ask(verbs.drop_limit, kind, name, actor=actor))
 
 
@@ -122,7 +122,7 @@ async def drop_limit(kind: Kind, name: LimitName, database: Pooled, actor: Actor
 async def list_sidelined(
     database: Pooled, client: OnlyClient = None, limit: PageSize = 50, after: AfterName = None
 ) -> Page[Sidelined]:
-    """Returns one page of the targets that are failing, recovering or sidelined by hand, sorted by gate. Pass ``next``
+    """Returns one page of target hosts that are failing, recovering or sidelined by hand, sorted by gate. Pass ``next``
     as ``after`` for the next page."""
     found = await database.ask(sidelined_targets.sidelined, limit=limit + 1, client=client, after=after)
     return page_of(found, limit, lambda row: row.gate)
@@ -132,7 +132,8 @@ async def list_sidelined(
 async def pause_target(
     data: Annotated[Sidelining, Body(examples=[_HOST])], database: Pooled, actor: Actor
 ) -> TargetChanged:
-    """The host is not called, for one client or for all, until the given instant or until the host is resumed."""
+    """The host is not called until the given instant, or until it is resumed. If no client is given, this applies to
+    all clients."""
     until = instant_of(data.until, "until") if data.until is not None else None
     changed = await database.ask(
         verbs.pause, "target", data.host, client=data.client, until=until, note=data.note, actor=actor
@@ -144,7 +145,7 @@ async def pause_target(
 async def resume_target(
     data: Annotated[TargetHost, Body(examples=[_HOST])], database: Pooled, actor: Actor
 ) -> TargetChanged:
-    """Calls to the host resume, at a few executions per second at first, then at a rising rate."""
+    """Calls to the host resume at a few executions per second, and the rate then rises."""
     changed = await database.ask(verbs.resume, "target", data.host, client=data.client, actor=actor)
     return TargetChanged(host=data.host, client=data.client, changed=changed)
 

@@ -4,9 +4,9 @@ While a client's statement is in flight, further requests of that client are col
 single request does not wait, and the more requests there are, the less each costs. Every response is sent after the
 commit.
 
-If the database refuses a group, because of one row or a lock that one row waits for, none of its requests is scheduled.
-Each is then tried separately, and so are this client's requests in the next second. Clients never share a group.
-Neither do API keys, because the database runs each statement with the rights of one key.
+One row, or a lock that one row waits for, can make the database refuse a whole group. The group's requests are then
+tried separately, as are this client's requests during the next second. A group never contains requests of several
+clients or API keys, because the database runs each statement with the rights of one key.
 """
 
 import asyncio
@@ -27,11 +27,11 @@ _MOST, _MOST_CHARACTERS, _LARGE = 100, 1 << 20, 1 << 16
 _APART_FOR = 1.0
 _MANY = 1_000
 _UNSURE = "08", "57", "58", "XX"
-"""SQLSTATE classes of errors after which the statement may have been committed, or a retry would fail, too."""
+"""SQLSTATE classes of errors after which the statement may have been committed, or a retry would fail as well."""
 
 _Whose = tuple[Grant, str]
 _Waiting = tuple[ScheduleRequest, "asyncio.Future[Placed | None]"]
-"""A request and its future result, which is None if the request is to be tried separately."""
+"""A request, and a future with its result, or with None if the request must be tried separately."""
 
 
 class GroupCommit:
@@ -107,9 +107,9 @@ class GroupCommit:
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """The dependencies of a route that schedules. ``span`` starts a trace span; it is None if spans are not recorded.
+    """The dependencies of a route that schedules. ``span`` starts a trace span, or is None if spans are not recorded.
 
-    They are combined into one because Litestar resolves each dependency in a separate task, which took a third of the
+    They are combined into one dependency because Litestar resolves each in a separate task, which took a third of the
     request's time."""
 
     database: Database

@@ -1,4 +1,4 @@
-"""The health checks: whether the process is alive, and whether it can serve requests."""
+"""The health checks of a process: is it alive, and can it serve requests?"""
 
 import asyncio
 from typing import Literal

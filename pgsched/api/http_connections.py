@@ -5,8 +5,8 @@ counts only bytes and seconds. ``middleware`` reports when a request begins, whe
 when the response is complete. It also enforces the limits that apply once a request has begun.
 
 A connection is closed if its request does not arrive in time, or if its client does not read the response. If there are
-too many connections, the one that has waited longest for a request is closed, so idle connections do not keep other
-clients out.
+too many connections, the connection that has waited longest for a request is closed, so that idle connections do not
+keep other clients out.
 """
 
 import asyncio
@@ -23,8 +23,8 @@ CONNECTION = "connection"
 """The key of the connection in the ``state`` of each request's scope."""
 _LARGEST_HEAD = _MOST_AHEAD = 64 * 1024
 _MOST_UNTAKEN = 512 * 1024
-"""The maximum number of bytes of a body that the API has not yet read. uvicorn stops reading at 64 KiB of content. That
-can arrive as one-byte chunks with five bytes of framing each, and one more piece can be in flight."""
+"""The maximum number of bytes of a body that the API has not yet read. uvicorn stops reading at 64 KiB of content,
+which can arrive as one-byte chunks with five bytes of framing each. One more piece can be in flight."""
 _END_OF_HEAD = b"\r\n\r\n"
 _TOO_LARGE = unread(431, "the request line and headers are over 64 KiB: send large data in the body")
 _LARGE_WRITE = 64 * 1024
@@ -78,9 +78,9 @@ class Connections:
 
 
 class _JoinedWrites:
-    """A transport that joins all data written in one turn of the event loop into one system call. uvicorn writes the
-    head and the body of a response separately, and each call costs as much as all other work of writing, both here and
-    for the reader."""
+    """A transport that writes all data of one turn of the event loop with one system call. uvicorn writes the head and
+    the body of a response separately. For both the writer and the reader, each system call costs as much as all other
+    work on the data."""
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         self._transport, self._loop = transport, loop
@@ -110,7 +110,7 @@ class _JoinedWrites:
 class _Connection(asyncio.Protocol):
     """One connection, in front of uvicorn's protocol.
 
-    The head of a request is passed on alone, and the rest only once the request has begun. So when the request begins,
+    The head of a request is passed on first, and the rest only after the request has begun. So when a request begins,
     its headers are complete and contain no trailers.
     """
 
@@ -173,7 +173,7 @@ class _Connection(asyncio.Protocol):
             self.data_received(rest)
 
     def begin(self, *, has_body: bool) -> None:
-        """Records that a request begins. If it was pipelined before the previous response, its bytes still count as
+        """Records that a request begins. If it arrived before the previous response was sent, its bytes still count as
         sent ahead."""
         if not self._unanswered:
             self._untaken, self._in_body = 0, has_body
@@ -186,7 +186,8 @@ class _Connection(asyncio.Protocol):
         self._arrives_by = self._loop.time() + self._left
 
     def take(self, *, more: bool) -> None:
-        """Records that the API has read the received part of a body. The clock stops until the API asks for more."""
+        """Records that the API has read the part of a body that has arrived. The clock stops until the API asks for
+        more."""
         self._left, self._arrives_by = self._arrives_by - self._loop.time(), inf
         if self._in_body:
             self._untaken, self._in_body = 0, more

@@ -93,7 +93,7 @@ class EditJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     ordering_key: Annotated[str, Meta(min_length=1, max_length=200)] | UnsetType | None = UNSET
 
     def changes(self) -> dict[str, Any]:
-        """The changes, by the names of the parameters of ``pgsched.edit``."""
+        """The changes, keyed by the parameter names of ``pgsched.edit``."""
         names = (name for name in EditJob.__struct_fields__ if name != "schedule")
         given = {name: getattr(self, name) for name in names}
         if not isinstance(self.schedule, UnsetType):
@@ -102,7 +102,7 @@ class EditJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class PreviewEdit(EditJob, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An edit, and how many instants to show. They follow ``from``, which defaults to now."""
+    """An edit, and how many of the instants after ``from`` to show. ``from`` defaults to now."""
 
     count: Count = 5
     start: Instant | None = msgspec.field(name="from", default=None)
@@ -120,8 +120,8 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class PreviewSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A schedule that is not a job yet. ``client`` and ``key`` are those of the intended job; ``H`` in ``cron`` depends
-    on them."""
+    """A schedule that does not belong to a job yet. If ``cron`` contains ``H``, give the ``client`` and ``key`` of the
+    intended job, because the instants depend on them."""
 
     schedule: Spec
     rules: dict[str, Any] | None = None
@@ -207,7 +207,7 @@ async def edit_job(
 ) -> Response[JobDetail]:
     """The job's waiting execution changes at once; one that a worker has already claimed runs unchanged. A paused job
     stays paused. A job declared by an application or a file can be changed only with ``force``, because the next apply
-    reverts the change. With If-Match, the job is changed only if it is still the version that was read."""
+    reverts the change. With If-Match, the job is changed only if its version is still the one that was read."""
     changes = edits.changes_of(data.changes())
     async with database.connection() as connection, connection.transaction():
         version = await edits.locked_version(connection, job_id)
@@ -257,12 +257,12 @@ async def _in_detail(connection: AsyncConnection[Any], job_id: UUID, unless: str
 
 
 async def next_instant(connection: AsyncConnection[Any], job: JobRow) -> datetime | None:
-    """The instant at which a job fires next, or None if it is not active."""
+    """Returns the instant at which a job fires next, or None if the job is not active."""
     return next(iter(await next_instants(connection, job, 1)), None)
 
 
 async def next_instants(connection: AsyncConnection[Any], job: JobRow, count: int) -> list[datetime]:
-    """The next instants of a job; empty if it is not active."""
+    """Returns up to ``count`` of a job's next instants, or an empty list if the job is not active."""
     if job.state != "active":
         return []
     planned, now = await planned_instant(connection, job.id)

@@ -35,7 +35,7 @@ Rate = Annotated[int, Meta(ge=1, le=1_000_000)]
 
 
 class NewKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The subject that uses the key, its scopes, its clients (all if omitted) and its expiry (never if omitted)."""
+    """The subject that uses the key, and the key's scopes, clients (all if omitted) and expiry (never if omitted)."""
 
     subject: Annotated[str, Meta(min_length=1, max_length=200)]
     scopes: Annotated[list[Scope], Meta(min_length=1, max_length=4)]
@@ -46,14 +46,15 @@ class NewKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class KeyRate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Requests per second (unlimited if null), and how many at once after a quiet period (the rate if omitted)."""
+    """The number of requests per second (unlimited if null), and of requests at once after a quiet period (by default,
+    the rate)."""
 
     rate: Rate | None
     burst: Rate | None = None
 
 
 class RotateKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How long the previous secret stays valid. If ``keep_for`` is omitted, that secret becomes invalid at once."""
+    """The previous secret stays valid for ``keep_for``. If that is omitted, the secret becomes invalid at once."""
 
     keep_for: Duration | None = None
 

@@ -1,11 +1,11 @@
 """Long polls: requests that wait for executions to become due in a queue, without polling the database themselves.
 
-All requests share one connection that listens for the workers' notifications. They also share one poll per second of
-each queue for which requests wait. The poll finds executions without a notification, and those that have just become
-due. A due execution wakes one request; the clients take turns. When that request has claimed, it wakes the next one,
-even if its claim was empty, because the execution may belong to another client. After an empty claim, no other request
-for the same clients claims until more executions are due. So one execution does not cause claims by a hundred waiting
-requests, and need not wait for them.
+All requests share one connection that listens for the workers' notifications. All requests for the same queue also
+share one poll per second, which finds executions that have just become due or were not notified. A due execution wakes
+one request; the clients take turns. When that request has claimed, it wakes the next request, even if the claim was
+empty, because the execution may belong to another client. After an empty claim, no other request for the same clients
+claims until more executions are due. So one execution does not cause claims by a hundred waiting requests, and need not
+wait for them.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from pgsched.telemetry import Events
 
 _RESUMED = "queues"  # sent, for example, when a paused queue is resumed
 _LOOK_EVERY = 1.0
-_REST = 3.0  # the pause after a poll is this many times as long: anybody who can connect can cause polls
+_REST = 3.0  # minimum pause after a poll, relative to its duration, because anybody who can connect can cause polls
 
 
 class PolledQueue:
@@ -46,27 +46,28 @@ class PolledQueue:
         self.task: asyncio.Task[None] | None = None
 
     def come(self) -> None:
-        """Records that an execution is due. Its client is unknown, so every waiting request may claim again."""
+        """Records that an execution is due, and wakes a request. The execution's client is unknown, so every waiting
+        request may claim again."""
         self._came += 1
         self._in_vain.clear()
         self.wake_one()
 
     def wake_one(self) -> None:
-        """Wakes the next request, except for clients whose last claim was empty."""
+        """Wakes the next request, but skips clients whose last claim was empty."""
         while found := self._turns.take(lambda payers: payers not in self._in_vain):
             if not found[1].done():
                 found[1].set_result(self._came)
                 return
 
     def pass_on(self, payers: Payers, turn: int, *, in_vain: bool) -> None:
-        """Wakes the next request after one has had its turn."""
-        if in_vain and turn == self._came:  # otherwise more has arrived since it was woken
+        """Ends a request's turn, and wakes the next request."""
+        if in_vain and turn == self._came:  # otherwise, more executions have become due since this request was woken
             self._in_vain.add(payers)
         self.wake_one()
 
     async def wait(self, payers: Payers, seconds: float) -> int:
-        """Waits for this request's turn to claim. Returns the number of the turn, or 0 after ``seconds``. The request
-        must then pass on its turn."""
+        """Waits for this request's turn to claim. Returns the number of the turn, which the request must pass on, or 0
+        after ``seconds``."""
         turn: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._turns.add(payers, turn)
         try:
@@ -83,8 +84,7 @@ class PolledQueue:
 
 
 class LongPolls:
-    """The long polls of a process: requests wait for a queue with ``queue``. A connection is open only while requests
-    wait."""
+    """The long polls of a process. Its connection is open only while requests wait."""
 
     def __init__(self, url: str, database: Database, events: Events) -> None:
         self._url, self._database, self._events = url, database, events
@@ -93,7 +93,7 @@ class LongPolls:
 
     @asynccontextmanager
     async def queue(self, name: str, number: int) -> AsyncIterator[PolledQueue]:
-        """Yields an object with which to wait for a queue. ``number`` is that of the queue's first partition."""
+        """Yields an object with which to wait for a queue, whose first partition is ``number``."""
         queue = self._queues.setdefault(name, PolledQueue(name, number))
         queue.users += 1
         if queue.task is None:
@@ -112,7 +112,7 @@ class LongPolls:
                 self._listening = None
 
     async def _look(self, queue: PolledQueue) -> None:
-        """Wakes a request whenever an execution is due."""
+        """Polls a queue, and wakes a request whenever an execution is due."""
         while True:
             queue.told.clear()
             due, started = None, time.monotonic()

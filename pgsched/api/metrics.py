@@ -1,4 +1,4 @@
-"""The route for Prometheus: metrics of this process, and those of the installation, read from the database."""
+"""The route for Prometheus: metrics of this process and, from the database, of the installation."""
 
 import asyncio
 
@@ -25,7 +25,7 @@ _KEPT, _FINDINGS_KEPT, _LONGEST = 5.0, 60.0, 5.0  # seconds
 
 
 class Metrics:
-    """Collects the metrics, at most once in five seconds for all scrapers, and runs the doctor's checks once a minute.
+    """Collects the metrics, at most once every five seconds for all scrapers. Runs the doctor's checks once a minute.
 
     ``database`` acts for all clients, so only keys for all clients may read the metrics.
     """
@@ -37,7 +37,7 @@ class Metrics:
         self._report: Report | None = None
 
     async def page(self, grant: Grant) -> bytes:
-        """The metrics page. Raises Refused."""
+        """Returns the metrics page. Raises Refused."""
         found = Counts()
         found.add(self._requests.counts)
         found.add(await self._values.get(grant))
@@ -59,8 +59,8 @@ class Metrics:
         return found
 
     async def _add_findings(self, found: Counts) -> None:
-        """Adds the doctor's findings. While the checks run again, their previous findings are reported: on a server in
-        trouble, the checks can take longer than a scrape waits, and a failed scrape would reset an alert."""
+        """Adds the doctor's findings; while the checks run again, adds their previous findings. On a server in trouble,
+        the checks can take longer than a scrape waits, and a failed scrape would reset an alert."""
         within = _LONGEST if self._report is None else GLANCE
         self._report = await self._doctor.glance(EVERYBODY, kept=_FINDINGS_KEPT, within=within) or self._report
         if self._report:
@@ -74,5 +74,5 @@ class Metrics:
     responses={200: ResponseSpec(str, media_type="text/plain", generate_examples=False), **problems()},
 )
 async def show_metrics(request: ApiRequest, metrics: NamedDependency[Metrics]) -> Response[bytes]:
-    """Returns the requests to this process and the state of all queues, in the Prometheus text format."""
+    """Returns counts of the requests to this process, and the state of all queues, in the Prometheus text format."""
     return Response(await metrics.page(grant_of(request)), media_type=CONTENT_TYPE)

@@ -1,9 +1,9 @@
-"""ASGI middleware around the application: counts and times requests, and refuses those over a limit.
+"""ASGI middleware around the application: counts and times requests, and refuses those that exceed a limit.
 
-There are limits on a request's head, on the time its body takes to arrive, and on data that arrives after the response.
-The response can be ready before the whole request has arrived, for example if the request is refused. The API then
-continues to read for up to two seconds, because a client can lose the response if the connection is closed with unread
-data. After the response, the connection is closed.
+There are limits on a request's head, on the time its body takes to arrive, and on data that arrives after the response
+is ready. The response can be ready before the whole request has arrived, for example if the request is refused. The API
+then continues to read for up to two seconds, because a client can lose the response if the connection is closed with
+unread data. If the request is still incomplete, the connection is closed after the response.
 """
 
 import asyncio
@@ -23,9 +23,9 @@ _Receive = Callable[[], Awaitable[Message]]
 _Send = Callable[[Message], Awaitable[None]]
 AsgiApp = Callable[[Any, Any, Any], Awaitable[None]]
 _MOST_HEADERS, _LONGEST_URL, _MOST_PARAMETERS = 256, 32 * 1024, 500
-_LINGERS, _MOST_SURPLUS = 2.0, 4 * 1024 * 1024  # seconds and bytes to read once the response is ready
+_LINGERS, _MOST_SURPLUS = 2.0, 4 * 1024 * 1024  # seconds and bytes of further reading once the response is ready
 _ONCE = (b"host", b"origin", b"authorization")
-"""Headers that may occur only once: a proxy and the API could otherwise read different ones."""
+"""Headers that may occur only once. If there were two, a proxy and the API could read different ones."""
 _CLOSE = (b"connection", b"close")
 _METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 
@@ -63,7 +63,8 @@ class RequestCounts:
 
 
 def limited(app: AsgiApp) -> AsgiApp:
-    """Wraps the application, so that the limits apply. It must be served on connections of ``http_connections``."""
+    """Wraps the application, so that the limits apply. The server's connections must be those of
+    ``http_connections``."""
 
     async def within_limits(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
@@ -103,7 +104,7 @@ class _Request:
         self._connection.begin(has_body=not self._is_whole)
 
     def problem(self) -> tuple[int, str] | None:
-        """The status and the reason if the request must be refused because of its head, or else None."""
+        """Returns the status and the reason if the request's head must be refused, or else None."""
         names, path, query = self._names, self._scope["raw_path"], self._scope["query_string"]
         if len(names) > _MOST_HEADERS:
             return 431, f"the request has over {_MOST_HEADERS} headers: send fewer"
@@ -143,7 +144,7 @@ class _Request:
                     size += len((await self.receive()).get("body", b""))
 
     def end(self) -> None:
-        """Reports that the request has been answered, or never will be."""
+        """Reports that the request has been answered, or will never be."""
         if not self._is_answered:
             self._is_answered = True
             self._connection.answer()

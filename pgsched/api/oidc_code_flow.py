@@ -9,7 +9,7 @@ finish a sign-in that another process has begun.
   token.
 - If the parameters of the return name an issuer, it must be the provider of the sign-in (RFC 9207).
 - Anybody can forge a return together with its cookie. So the provider is called only once per cookie, and at a limited
-  rate per client address.
+  rate for each client address.
 - The provider's documents are read in the same way as its keys: over TLS, with limits on time and bytes.
 """
 
@@ -34,14 +34,14 @@ from pgsched.errors import InvalidSettings, Unauthenticated, Unavailable
 if TYPE_CHECKING:
     from pgsched.api.provider_tokens import BearerTokens
 
-_FRESH, _AGAIN = 300.0, 5.0  # seconds that a discovery document is used, and seconds until a failed request is retried
+_FRESH, _AGAIN = 300.0, 5.0  # seconds for which a discovery document is used, and until a failed request is retried
 _RETURNS, _RETURNS_AT_ONCE = 5, 50  # sign-ins that one address may finish per second, and at once after a quiet period
-_REMEMBERED = 10_000  # states for which a provider has been called
+_REMEMBERED = 10_000  # maximum number of remembered states for which a provider has been called
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingSignIn:
-    """The values of a sign-in that the browser keeps until it returns from the provider."""
+    """The values that the browser keeps during a sign-in, until it returns from the provider."""
 
     issuer: str
     state: str
@@ -63,7 +63,7 @@ class PendingSignIn:
 
     @classmethod
     def read(cls, text: str | None) -> "PendingSignIn":
-        """Parses the text that ``written`` has produced. Raises Unauthenticated for any other text."""
+        """Parses text that ``written`` returned. Raises Unauthenticated for any other text."""
         try:
             return msgspec.json.decode(base64.urlsafe_b64decode(text or ""), type=cls)
         except (ValueError, msgspec.DecodeError):
@@ -73,8 +73,8 @@ class PendingSignIn:
 
 
 class SignIns:
-    """Signs users in at those providers of ``tokens`` that have ``sign_in``. If ``tokens`` is None, there are none.
-    Raises InvalidSettings if a file with a client secret cannot be read."""
+    """Signs users in at those providers of ``tokens`` that have ``sign_in``. Raises InvalidSettings if a file with a
+    client secret cannot be read."""
 
     def __init__(self, tokens: "BearerTokens | None") -> None:
         providers = tokens.providers if tokens else {}
@@ -159,7 +159,7 @@ class SignIns:
         return token
 
     async def _endpoints(self, tokens: "BearerTokens", issuer: str) -> tuple[str, str]:
-        """The provider's authorization and token endpoints. Raises Unavailable."""
+        """Returns the URLs of the provider's authorization and token endpoints. Raises Unavailable."""
         at, known = self._known.get(issuer, (float("-inf"), None))
         now = time.monotonic()
         if known is not None and now - at < _FRESH:

@@ -34,9 +34,9 @@ Defaults = Annotated[
 INSTANT = {"format": "date-time"}
 """The additional schema of a parameter that ``instant_of`` parses."""
 Pooled = NamedDependency[Database]
-"""Injects the database, which acts for the caller's clients."""
+"""Injects the database, acting for the caller's clients."""
 Holders = NamedDependency[Database]
-"""Injects the database, which acts for all clients, into routes that need only an execution's token."""
+"""Injects the database, acting for all clients, into routes that need only an execution's token."""
 Actor = NamedDependency[str]
 """The caller, for the audit log."""
 Ring = NamedDependency[KeyRing | None]
@@ -44,7 +44,7 @@ Ring = NamedDependency[KeyRing | None]
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The reason, which is shown with the paused object and in the audit log."""
+    """The reason for the change, which is shown with the paused object and in the audit log."""
 
     note: Annotated[str, Meta(max_length=1000)] | None = None
 
@@ -53,7 +53,7 @@ class ChangedSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """Settings of a client or a queue. Only the given settings change; null restores the default."""
 
     def changes(self) -> dict[str, Any]:
-        """The changes, by the names of the parameters of the database's functions."""
+        """The changes, keyed by the parameter names of the database functions."""
         given = {name: getattr(self, name) for name in self.__struct_fields__ if name != "name"}
         return {name: value for name, value in given.items() if value is not UNSET}
 
@@ -93,7 +93,7 @@ Labels = Annotated[
 
 
 def actor(request: Request[Any, Any, Any]) -> str:
-    """The caller of a request, by its address. The audit log gets the key's subject from the session."""
+    """Names the caller of a request by its address. The audit log gets the key's subject from the session."""
     return f"api {request.client.host}" if request.client else "api"
 
 
@@ -136,12 +136,12 @@ def note_in(data: Note | None) -> str | None:
 
 
 def cursor(next: UUID | None) -> str | None:
-    """The cursor that a page returns as ``next``, and that the next request passes as ``after``."""
+    """Returns the cursor of the next page, which the response contains as ``next``."""
     return None if next is None else base64.urlsafe_b64encode(next.bytes).decode().rstrip("=")
 
 
 def position(cursor: str | None) -> UUID | None:
-    """The id in a cursor. Raises Unreadable if it is not a cursor."""
+    """Returns the id in a cursor. Raises Unreadable if the text is not a cursor."""
     if cursor is None:
         return None
     try:
@@ -151,7 +151,7 @@ def position(cursor: str | None) -> UUID | None:
 
 
 def listing(limit: int, after: str | None, sort: Sort) -> dict[str, Any]:
-    """The arguments of the store's listings."""
+    """Converts a route's parameters to arguments for the store's listings."""
     return {"limit": limit, "after": position(after), "order": SortOrder(sort)}
 
 

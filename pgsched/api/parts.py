@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Parts:
-    """Builds the shared objects from the settings; ``database_url`` is the URL in the settings. Raises
+    """The shared objects, built from the settings. ``database_url`` is the URL in the settings. Raises
     InvalidSettings."""
 
     def __init__(self, settings: Settings, database_url: str, events: Events, *, wait: float) -> None:
@@ -89,7 +89,7 @@ class Parts:
                 await compiled
 
     def acting(self, request: Request[Any, Any, Any]) -> Database:
-        """The database, which acts for the clients of the request's key."""
+        """Returns the database, acting for the clients of the request's key."""
         return self._database.acting(grant_of(request))
 
     def _taking_in(self, request: Request[Any, Any, Any]) -> Intake:
@@ -102,7 +102,7 @@ def _always(part: object) -> Provide:
 
 
 def _tokens(settings: Settings, events: Events) -> "BearerTokens | None":
-    """The verifier of providers' tokens, or None if the settings name no provider."""
+    """Returns the verifier of providers' tokens, or None if the settings name no provider."""
     if not settings.takes_tokens:
         return None
     with extra("oidc", by="oidc"):

@@ -1,5 +1,5 @@
-"""Turns every error into a problem document (RFC 9457). ``code`` is that of a class in ``pgsched.errors``; ``detail``
-says what to write instead."""
+"""Turns every error into a problem document (RFC 9457). Its ``code`` comes from a class in ``pgsched.errors``, and its
+``detail`` says what to write instead."""
 
 from http import HTTPStatus
 from typing import Any, Literal, Self, get_args, get_origin
@@ -94,7 +94,7 @@ def status_of(error: PgschedError) -> int:
 
 
 def refused_by_litestar(request: AnyRequest, error: HTTPException) -> Answer:
-    """The response to a request that Litestar itself refuses, such as one with an unknown route or too large a body."""
+    """Returns the response to a request that Litestar refuses, for example because of an unknown route."""
     match error:
         case ValidationException(extra=[*faults]):
             found = [_fault(request, fault) for fault in faults]
@@ -115,7 +115,7 @@ def refused_by_litestar(request: AnyRequest, error: HTTPException) -> Answer:
 
 
 def allowed(methods: str) -> str:
-    """The methods of a route: those that Litestar lists, plus HEAD if there is GET."""
+    """Adds HEAD to the methods that Litestar lists for a route, if they include GET."""
     found = methods.split(", ")
     return ", ".join([*found, "HEAD"] if "GET" in found and "HEAD" not in found else found)
 
@@ -141,7 +141,7 @@ def unread_problem(status: int, detail: str) -> Problem:
 
 
 def unread(status: int, detail: str) -> bytes:
-    """The raw HTTP/1.1 response to a request that cannot be read. It closes the connection."""
+    """Returns a raw HTTP/1.1 response to a request that cannot be read. The response closes the connection."""
     body = msgspec.json.encode(unread_problem(status, detail))
     head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: {MEDIA_TYPE}\r\n"
     return f"{head}content-length: {len(body)}\r\nconnection: close\r\n\r\n".encode() + body
@@ -179,7 +179,7 @@ def _fault(request: AnyRequest, fault: Any) -> Fault:
 
 
 def _choices(annotation: Any) -> str:
-    """A phrase for an error message, with the choices of every Literal in the annotation."""
+    """Returns a phrase for an error message that lists the choices of every Literal in the annotation."""
     if get_origin(annotation) is Literal:
         return f"; write one of {', '.join(get_args(annotation))}"
     return "".join(map(_choices, get_args(annotation)))

@@ -1,7 +1,7 @@
 """The keys with which a provider signs its tokens, fetched from the URL in its discovery document.
 
-Keys are fetched on demand. Known keys are refreshed in the background every few minutes. An unknown key causes a fetch
-at most twice a minute, so forged tokens do not burden the provider. One task fetches for all waiting requests; requests
+Keys are fetched on demand. Known keys are refreshed in the background every few minutes. Unknown keys cause at most two
+fetches per minute, so that forged tokens do not burden the provider. All waiting requests share one fetch; requests
 with API keys do not wait. The provider's responses are limited in time and bytes, and redirects are not followed.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # the import takes 50 ms, and most installations use no provi
 _FRESH, _STALE = 300.0, 3600.0
 _AGAIN = 30.0
 LONGEST = 5.0
-"""Seconds to wait for a provider's response."""
+"""The maximum wait for a provider's responses, in seconds."""
 _LARGEST = 256 * 1024
 _MOST = 100
 _MOST_PIECES, _AT_ONCE = 8_192, 100
@@ -52,7 +52,7 @@ class SigningKeys:
         self._fetching: asyncio.Task[None] | None = None
 
     async def find(self, id: str) -> list[dict[str, Any]]:
-        """The keys with this id; empty if the provider has none. Raises Unavailable if they cannot be fetched."""
+        """Returns the provider's keys with this id. Raises Unavailable if the keys cannot be fetched."""
         age = time.monotonic() - self._fetched
         if id in self._keys and age < _STALE:
             if age > _FRESH:
@@ -64,7 +64,7 @@ class SigningKeys:
         return self._keys.get(id, [])
 
     def _fetch(self) -> asyncio.Future[None]:
-        """The fetch in flight. If there is none, starts a fetch or, soon after the last one, returns that one."""
+        """Returns the current or latest fetch. First starts a new fetch if the latest one ended long enough ago."""
         if self._fetching is None or (self._fetching.done() and time.monotonic() - self._tried > _AGAIN):
             self._fetching = asyncio.create_task(self._refresh())
         return self._fetching
@@ -91,8 +91,8 @@ class SigningKeys:
 
 @asynccontextmanager
 async def asking(context: ssl.SSLContext) -> AsyncIterator["httpx.AsyncClient"]:
-    """Yields an HTTP client for a provider. It follows no redirects. Raises TimeoutError if the block takes longer than
-    five seconds, in addition to httpx's errors."""
+    """Yields an HTTP client for a provider, which follows no redirects. Raises httpx's errors, and TimeoutError if the
+    block takes longer than five seconds."""
     import httpx
 
     headers = {"Accept-Encoding": "identity", "Accept": "application/json"}
@@ -112,7 +112,8 @@ async def discovered(client: "httpx.AsyncClient", issuer: str) -> dict[str, Any]
 
 
 async def answered(client: "httpx.AsyncClient", method: str, url: str, **given: Any) -> dict[str, Any]:
-    """Returns the JSON object in a provider's response, whose size is limited. Raises Unusable and httpx's errors."""
+    """Returns the JSON object in a provider's response. Raises httpx's errors, and Unusable if the response is too
+    large or contains no JSON object."""
     async with client.stream(method, url, **given) as answer:
         if answer.status_code != 200:
             raise Unusable(f"{url} answered {answer.status_code}")
@@ -124,7 +125,7 @@ async def answered(client: "httpx.AsyncClient", method: str, url: str, **given: 
             pieces += 1
             if len(body) > _LARGEST or pieces > _MOST_PIECES:
                 raise Unusable(f"{url} answered with more than {_LARGEST} bytes, or in more than {_MOST_PIECES} chunks")
-            if not pieces % _AT_ONCE:  # yields, because thousands of chunks may arrive at once
+            if not pieces % _AT_ONCE:  # lets other tasks run, because thousands of chunks may arrive at once
                 await asyncio.sleep(0)
     try:
         found = json.loads(body)

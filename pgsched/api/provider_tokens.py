@@ -1,7 +1,7 @@
 """Verifies bearer tokens of OpenID Connect providers with their issuer's keys.
 
-The algorithm in the token's header is used only if the setting allows it and the key is for it. A key in the token
-itself, or the URL of a key, is ignored.
+The algorithm in the token's header is used only if the setting allows it and the key is meant for it. Keys, and URLs of
+keys, in the token itself are ignored.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from pgsched.settings import Settings
 from pgsched.telemetry import Events
 
 _LONGEST = 16 * 1024
-_LARGEST_KEY = 8192  # bits of an RSA modulus; checking a signature takes longer with a larger one
+_LARGEST_KEY = 8192  # bits of an RSA modulus; the larger the modulus, the longer it takes to check a signature
 _TYPES = frozenset({"jwt", "at+jwt"})
 _FAULTS = (PyJWTError, ValueError, TypeError, OverflowError, RecursionError)
 _KEY_OF = {"RS256": ("RSA", None), "PS256": ("RSA", None), "ES256": ("EC", "P-256"), "EdDSA": ("OKP", "Ed25519")}
@@ -29,7 +29,7 @@ _CLAIMS = ["exp", "iss", "aud", "sub"]
 
 
 class BearerTokens:
-    """Verifies tokens signed by the providers in the setting ``oidc``. Raises InvalidSettings if it is invalid."""
+    """Verifies tokens signed by the providers in the setting ``oidc``. Raises InvalidSettings."""
 
     def __init__(self, settings: Settings, events: Events) -> None:
         self.providers = parse_providers(settings.oidc)
@@ -38,8 +38,8 @@ class BearerTokens:
         self._keys = {issuer: SigningKeys(issuer, self.context, events) for issuer in self.providers}
 
     async def grant(self, text: str, *, counted: bool = True, page: bool = False) -> Grant:
-        """The grant for a token. With ``page``, the identity token of a sign-in is accepted, too. Raises
-        Unauthenticated; Refused if the token is valid but allows nothing; TooManyRequests above the provider's rate;
+        """Returns the grant for a token. With ``page``, the identity token of a sign-in is accepted, too. Raises
+        Unauthenticated; Refused if the token is valid but grants nothing; TooManyRequests above the provider's rate;
         and Unavailable if the issuer's keys cannot be fetched."""
         provider = self._read(text)[1]
         audiences = [provider.audience]
@@ -51,7 +51,8 @@ class BearerTokens:
         return found
 
     async def claims(self, text: str, audiences: Sequence[str]) -> dict[str, Any]:
-        """The claims of a token for one of these audiences. Raises Unauthenticated and Unavailable."""
+        """Verifies a token for one of these audiences, and returns its claims. Raises Unauthenticated and
+        Unavailable."""
         head, provider = self._read(text)
         algorithm = head.get("alg")
         if algorithm not in provider.algorithms:
@@ -65,7 +66,7 @@ class BearerTokens:
         raise Unauthenticated("the token's issuer has no key with the token's kid")
 
     def _read(self, text: str) -> tuple[dict[str, Any], Provider]:
-        """The header of a token, and the provider that it claims as its issuer. Both are unverified."""
+        """Returns the header of a token, and the provider of the issuer that it names. Both are unverified."""
         if len(text) > _LONGEST:
             raise Unauthenticated(f"the token is longer than {_LONGEST} characters")
         try:
@@ -82,7 +83,7 @@ class BearerTokens:
 
 
 def _usable(data: dict[str, Any], algorithm: str) -> PyJWK | None:
-    """The key, ready for this algorithm, or None if it does not fit the algorithm."""
+    """Returns the key for use with this algorithm, or None if it does not fit the algorithm."""
     kind, curve = _KEY_OF[algorithm]
     if (data.get("kty"), data.get("alg", algorithm)) != (kind, algorithm) or curve not in (None, data.get("crv")):
         return None
@@ -95,7 +96,7 @@ def _usable(data: dict[str, Any], algorithm: str) -> PyJWK | None:
 
 
 def _checked(text: str, key: PyJWK, provider: Provider, audiences: Sequence[str]) -> dict[str, Any]:
-    """Verifies a token and returns its claims. The error gives the reason only if the token's signature is valid."""
+    """Verifies a token and returns its claims. Raises Unauthenticated."""
     try:
         return jwt.decode(
             text,

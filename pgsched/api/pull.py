@@ -35,7 +35,7 @@ Token = Annotated[str, Meta(pattern=r"^[0-9]{1,19}$", description="The token ret
 
 
 class ClaimMessages(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The consumer, and the size of the claim. If nothing is due, the request waits up to ``wait``."""
+    """The consumer, and the size of the claim. If nothing is due, the request waits for up to ``wait``."""
 
     worker: Annotated[str, Meta(min_length=1, max_length=200, description="Name of the consumer, e.g. svc-1.")]
     batch: Annotated[int, Meta(ge=1, le=1000, description="Maximum number of executions to return.")] = 1
@@ -103,8 +103,8 @@ async def claim(
     long_polls: Waiting,
     authentication: NamedDependency[Authentication],
 ) -> Messages:
-    """Returns due executions, each with a lease and a token. An execution that is not settled before its lease expires
-    can be claimed again."""
+    """Returns due executions, each with a lease and a token. If an execution is not settled before its lease expires,
+    it can be claimed again."""
     lease, wait = _length("lease", data.lease), _length("wait", data.wait)
     if wait > LONGEST_WAIT:
         raise InvalidInput(f"wait can be at most {LONGEST_WAIT.total_seconds():g} s: write PT60S, then claim again")
@@ -127,9 +127,10 @@ async def claim(
 async def _claim_later(
     request: ApiRequest, queue: PolledQueue, ask: Callable[[], Awaitable[list[Message]]], seconds: float
 ) -> list[Message]:
-    """Waits until executions are due, and claims them. Stops if the caller disconnects."""
+    """Waits until executions are due, and claims them. Returns an empty list if time runs out or the caller
+    disconnects."""
     until, payers = time.monotonic() + seconds, grant_of(request).payers
-    # After the body, the only possible message is that the caller has disconnected.
+    # After the body, the only message that can arrive says that the caller has disconnected.
     gone: asyncio.Future[Any] = asyncio.ensure_future(request.receive())
     try:
         while not gone.done() and (left := until - time.monotonic()) > 0:
@@ -139,7 +140,7 @@ async def _claim_later(
             found, asked = list[Message](), False
             try:
                 found, asked = await ask(), True
-            finally:  # executions may be left for others, even if this claim failed or found nothing
+            finally:  # even if this claim failed or was empty, there may be executions for other requests
                 if turn:
                     queue.pass_on(payers, turn, in_vain=asked and not found)
             if found:
@@ -193,8 +194,8 @@ async def release(execution_id: ExecutionId, data: JSONBody[ReleaseMessage], hol
 async def _report(
     holders: Database, verb: Callable[..., Awaitable[_Answer]], id: UUID, token: int, **said: Any
 ) -> _Answer:
-    """Reports the outcome of an execution. If that raises StaleLease, also releases the execution: it may have been
-    cancelled, and the next execution of its ordering key may still be waiting for it."""
+    """Reports the outcome of an execution. If the token is stale, also reports that the call has ended, because the
+    execution may have been cancelled, and the next execution with its ordering key then waits for that report."""
     try:
         return await holders.ask(verb, id, token, **said)
     except StaleLease:
@@ -204,7 +205,7 @@ async def _report(
 
 
 def _token(text: str) -> int:
-    """Parses a token. A number of more than 64 bits becomes one that no lease has."""
+    """Parses a token. Replaces a number of more than 64 bits with one that no lease has."""
     return min(int(text), 2**63 - 1)
 
 

@@ -80,7 +80,7 @@ async def patch_queue(name: QueueName, data: JSONBody[QueueSettings], database: 
 
 @removes("/queues/{name:str}", "Drop an empty queue", 404, 409, scope="admin", everywhere=True)
 async def drop_queue(name: QueueName, database: Pooled, actor: Actor) -> QueueChanged:
-    """This is refused while an execution waits or runs in the queue, or a job belongs to it. The queue's history
+    """A queue cannot be dropped while an execution waits or runs in it, or a job belongs to it. The queue's history
     stays."""
     await database.ask(verbs.drop_queue, name, actor=actor)
     return QueueChanged(name=name, changed=True)

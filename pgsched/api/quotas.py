@@ -1,6 +1,6 @@
-"""Limits on what one client can take of shared resources: requests per second, connections, and time.
+"""Limits one client's use of shared resources: requests per second, connections, and time.
 
-Everything is counted per process.
+Each process counts separately.
 """
 
 import asyncio
@@ -12,22 +12,22 @@ from typing import Self
 from pgsched.domain.round_robin import Payers, Turns
 from pgsched.errors import TooManyRequests, Unavailable
 
-_MANY = 1000  # number of callers at which idle ones are dropped
+_MANY = 1000  # number of callers above which idle callers are dropped
 _TO_ONE_FREE = 3
 _CANCELLING = 0.5  # seconds that a reachable server needs to cancel a statement
 
 
 class RateLimits:
-    """Rate limits by the generic cell rate algorithm (ITU-T I.371). It stores when each caller's next request would be
-    due if the caller's requests were evenly spaced."""
+    """Rate limits by the generic cell rate algorithm (ITU-T I.371), which stores when each caller's next request would
+    be due if the caller's requests were evenly spaced."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._due: dict[str, float] = {}
 
     def take(self, who: str, rate: int, burst: int) -> None:
-        """Counts a request of ``who``, such as ``the key 3f9c0a7e51d2b846``. Raises TooManyRequests, without counting
-        the request, if it comes too early."""
+        """Counts a request by ``who``, such as ``the key 3f9c0a7e51d2b846``. If the request comes too early, raises
+        TooManyRequests and does not count it."""
         now = self._clock()
         due = max(self._due.get(who, now), now)
         if due - now > (burst - 1) / rate:
@@ -40,8 +40,8 @@ class RateLimits:
 
 
 class FairShares:
-    """Shares ``most`` units among clients. A client gets at most ``each``, no matter how many keys it uses. When a unit
-    becomes free, the next waiting request of the clients with the fewest units gets it."""
+    """Shares ``most`` units among clients. A client gets at most ``each``, no matter how many keys it uses. A unit that
+    becomes free goes to the next waiting request of the client with the fewest units."""
 
     def __init__(self, most: int, each: int) -> None:
         self._most, self._each, self._taken = most, each, 0
@@ -49,15 +49,15 @@ class FairShares:
         self._turns = Turns[asyncio.Future[None]]()
 
     def has(self, payers: Payers) -> int:
-        """The largest number of units that any of these clients has."""
+        """Returns the highest number of units that one of these clients has."""
         return max((self._by_client[client] for client in payers), default=0)
 
     def has_room(self, payers: Payers) -> bool:
         return self._taken < self._most and self.has(payers) < self._each
 
     def take_now(self, payers: Payers) -> bool:
-        """Takes a unit without waiting, or returns False if none is available. A client may have at most three times as
-        many units as are still free, so that some are left for the next client."""
+        """Takes a unit without waiting, or returns False. A client that already has at least three times as many units
+        as would remain free gets none, so that some are left for other clients."""
         has = self.has(payers)
         if not self.has_room(payers) or (has and has >= _TO_ONE_FREE * (self._most - self._taken - 1)):
             return False
@@ -65,9 +65,9 @@ class FairShares:
         return True
 
     async def take(self, payers: Payers) -> None:
-        """Waits for a unit, and takes it. A request that waits because its client's share is used up does not delay
-        other clients."""
-        if self.has_room(payers):  # a waiting request could not take this unit
+        """Waits for a unit, and takes it. If a client's share is used up, its waiting requests do not delay other
+        clients."""
+        if self.has_room(payers):  # no waiting request could take this unit
             self._count(payers)
             return
         turn = asyncio.get_running_loop().create_future()
@@ -81,7 +81,7 @@ class FairShares:
             raise
 
     def give_back(self, payers: Payers) -> None:
-        """Returns a unit, which the next waiting request gets."""
+        """Returns a unit, and gives it to the next waiting request."""
         self._taken -= 1
         self._by_client.subtract(payers)
         for client in payers:
@@ -103,10 +103,10 @@ class FairShares:
 
 class Deadline:
     """Makes a block raise Unavailable if it takes longer than ``seconds``. When the block is cancelled, the driver asks
-    the server to cancel the statement, and may wait for that as long as for a result. The block is therefore cancelled
-    a second time, after which the driver closes the connection.
+    the server to cancel the statement, which an unreachable server never does. The block is therefore cancelled a
+    second time, after which the driver closes the connection.
 
-    It works like ``asyncio.timeout``, but one timer serves several successive bounds, which every request needs.
+    Unlike ``asyncio.timeout``, one timer serves several successive bounds, because every request needs two.
     """
 
     def __init__(self, seconds: float, otherwise: str) -> None:
@@ -123,7 +123,7 @@ class Deadline:
         return self
 
     def extend(self, seconds: float, otherwise: str) -> None:
-        """Sets a new bound, also counted from the block's start. It must not be shorter than the previous one."""
+        """Sets a longer bound, which is also counted from the block's start."""
         self._seconds, self._otherwise = seconds, otherwise
 
     def _look(self) -> None:

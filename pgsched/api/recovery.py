@@ -1,4 +1,4 @@
-"""The routes that show administrators what a restored or copied database would fire, and that release it."""
+"""The routes with which administrators preview what a restored or copied database would fire, and then release it."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -31,7 +31,7 @@ _STILL_HELD = ResponseSpec(
 
 class Recovery(msgspec.Struct, frozen=True, kw_only=True):
     """Since when and why the installation is held (null if it is not), and what fires once it is released. ``calls``
-    covers executions that are due or will be due within a day, but at most 20,000 of them."""
+    covers executions that are due now or within a day, but at most 20,000 of them."""
 
     held_since: datetime | None
     reason: str | None
@@ -47,7 +47,7 @@ class InstallationChanged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReleasePolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is done before workers continue. If all fields are omitted, all due executions fire at once."""
+    """What to do before workers continue. If all fields are omitted, all due executions fire at once."""
 
     skip_older_than: (
         Annotated[Duration, Meta(description="Cancel executions that are overdue by more than this.")] | None
@@ -103,9 +103,9 @@ async def resume_installation(
         Body(examples=[Example(summary="Skip executions that are more than an hour overdue", value=_CAREFULLY)]),
     ] = None,
 ) -> Response[ReleasedInstallation]:
-    """An installation that is not held is held first. It is released once the whole policy has been carried out.
-    Workers cancel the skipped executions, so at least one worker must be running. If this takes longer than 15 seconds,
-    the status is 202. Then repeat the request; finished steps stay done."""
+    """Holds the installation if it is not held, and releases it once the whole policy has been carried out. Workers
+    cancel the skipped executions, so at least one worker must be running. If this takes longer than 15 seconds, the
+    status is 202. Then repeat the request; finished steps stay done."""
 
     @asynccontextmanager
     async def lend() -> AsyncIterator[AsyncConnection[Any]]:

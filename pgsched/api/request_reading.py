@@ -4,7 +4,7 @@ Unknown parameters and fields are refused rather than ignored. A body is decoded
 the path names a job or an execution by its key, the key is replaced with the id.
 
 An ASGI server passes on a decoded path, in which a / inside a name looks like a separator. So the raw path is parsed
-again: routes are matched by its quoted parts, and each name is decoded for the route. The response to HEAD is that to
+again: its quoted parts are matched to a route, and each name is decoded for the route. HEAD gets the same response as
 GET, without the body.
 """
 
@@ -32,7 +32,7 @@ _STEP = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
 
 
 class Application(Litestar):
-    """The application. It treats each part of a path as one name, even if the name contains a quoted /."""
+    """Litestar, except that each part of a path counts as one name, even if it contains a quoted /."""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
@@ -43,7 +43,8 @@ class Application(Litestar):
         await super().__call__(scope, receive, send)
 
     async def _answer_head(self, scope: Any, receive: Any, send: Any) -> None:
-        """Handles HEAD as GET without the body. Once the head is sent, a stream is told that the client has left."""
+        """Handles HEAD as GET without the body. Once the head is sent, reports that the client has disconnected, so
+        that a stream ends."""
         inner, is_sent = scope | {"method": "GET"}, False
 
         async def listen() -> Any:
@@ -61,7 +62,7 @@ class Application(Litestar):
 
 
 def quoted_path(scope: Any) -> str:
-    """The path as it was sent, with each part quoted in the same normal form."""
+    """Returns the path as it was sent, with the quoting of each part normalised."""
     sent = scope["raw_path"].decode("ascii")
     return "/".join(quote(unquote_to_bytes(part), safe="") for part in sent.split("/"))
 
@@ -100,14 +101,14 @@ class ApiRequest(Request[Any, Any, Any]):
 
 
 def _expected(field: FieldDefinition | None) -> Any:
-    """The type of a body that is not omitted. An optional body can be omitted, but cannot be ``null``."""
+    """Returns the type of a body that is not omitted. An optional body may be omitted, but must not be ``null``."""
     if field is None:
         return Any
     return make_non_optional_union(field.annotation) if field.is_optional else field.annotation
 
 
 def read_body(body: bytes, expected: Any) -> Any:
-    """Decodes the body as ``expected``. Raises Unreadable, which names the place and what to write there."""
+    """Decodes the body as ``expected``. Raises Unreadable, which names the faulty place and what to write there."""
     try:
         body.decode("utf-8")
         return _decoder(expected).decode(body)
@@ -123,7 +124,7 @@ def read_body(body: bytes, expected: Any) -> Any:
 
 async def check_request(request: Request[Any, Any, Any]) -> None:
     """Refuses unknown or repeated parameters and unexpected bodies, which would otherwise be ignored. Also refuses
-    clients that the API key is not for, and replaces a job's or an execution's key in the path with the id."""
+    clients that the API key is not for. Replaces a job's or an execution's key in the path with the id."""
     if request.method == "OPTIONS":  # lists the methods, even if the named object does not exist
         return
     await check_parameters(request)
@@ -143,9 +144,10 @@ async def check_query(request: Request[Any, Any, Any]) -> None:
 
 
 async def check_parameters(request: Request[Any, Any, Any]) -> None:
-    """Checks everything but the body. Used instead of ``check_request`` on a route that reads its body itself."""
+    """Checks everything but the body. Routes that read their bodies themselves use this instead of
+    ``check_request``."""
     await check_query(request)
-    if not all(request.scope["raw_path"].split(b"/")[1:]):  # the next part would be taken for the missing name
+    if not all(request.scope["raw_path"].split(b"/")[1:]):  # the next part would be mistaken for the name
         raise Unreadable("a part of the path is empty: give the name that belongs there", status=404)
     check_clients(grant_of(request), [request.path_params.get("client"), *request.query_params.getall("client", [])])
     known, texts = _query_names(request.route_handler)
@@ -160,7 +162,7 @@ async def check_parameters(request: Request[Any, Any, Any]) -> None:
         elif name in seen and not known[name]:
             detail = "is given twice; give it once"
         elif value == "" or (value.lower() == "null" and name not in texts):
-            # Probably a variable is unset in the caller, which did not want a query without this filter.
+            # Probably, a variable of the caller is unset. The caller would not want results without this filter.
             detail = "has no value; give one, or leave the parameter out"
         elif "\x00" in str(value):
             status, detail = 422, "contains a NUL character; remove %00"
@@ -185,8 +187,8 @@ def _decoder(expected: Any) -> msgspec.json.Decoder[Any]:
 
 @cache
 def _query_names(handler: Any) -> tuple[dict[str, bool], frozenset[str]]:
-    """The names of a route's query parameters, each with a flag for whether it may be repeated; and the names of those
-    that accept any text."""
+    """Returns the names of a route's query parameters, each with a flag that is True if the parameter may be repeated;
+    and the names of the parameters that accept any text."""
     names, texts = dict[str, bool](), set[str]()
     for field in parameters_of(handler).values():
         found = field.kwarg_definition
@@ -210,7 +212,7 @@ def _misfit(message: str, expected: Any) -> Unreadable:
 
 
 def _fields(expected: Any, steps: list[str]) -> list[str]:
-    """The field names of the structure at ``steps``."""
+    """Returns the field names of the structure at ``steps``."""
     struct = next((kind for kind in (expected, *get_args(expected)) if hasattr(kind, "__struct_fields__")), None)
     if struct is None:
         return []
@@ -219,8 +221,8 @@ def _fields(expected: Any, steps: list[str]) -> list[str]:
 
 
 def key_in(request: Request[Any, Any, Any]) -> tuple[str, str] | None:
-    """The name of the path parameter that contains a key, and the key; or None if there is none. Routes that need only
-    an execution's token look up no keys, so the result is None."""
+    """Returns the name and value of the path parameter that contains a key, or None if there is none. Always returns
+    None on routes that need only an execution's token, because these look up no keys."""
     if request.route_handler.opt.get(SCOPE) == PUBLIC:
         return None
     for part in request.path_params.keys() & KINDS.keys():

@@ -1,4 +1,5 @@
-"""Decorators that declare routes and their problem responses; and the OPTIONS handler, which lists routes' methods."""
+"""Decorators that declare routes and their problem responses, and the OPTIONS handler, which lists a route's
+methods."""
 
 from collections.abc import Collection
 from functools import partial
@@ -33,7 +34,7 @@ WHY = {
 
 
 def problems(*statuses: int) -> dict[int, ResponseSpec]:
-    """The problem responses of a route: those with the given statuses, and those that every route can return."""
+    """Returns a route's problem responses: those with the given statuses, and those that every route can return."""
     return {
         status: ResponseSpec(Problem, media_type=MEDIA_TYPE, generate_examples=False, description=WHY[status])
         for status in sorted({*statuses, 400, 401, 403, 422, 429, 431, 503})
@@ -43,8 +44,8 @@ def problems(*statuses: int) -> dict[int, ResponseSpec]:
 def _route(
     method: type[_Method], path: str, summary: str, *refusals: int, scope: str, everywhere: bool = False, **more: Any
 ) -> _Method:
-    """A route that requires a key with this scope or, with ``everywhere``, one for all clients with this scope.
-    ``refusals`` are the statuses of problems specific to this route."""
+    """Declares a route that requires a key with this scope and, with ``everywhere``, for all clients. ``refusals`` are
+    the statuses of problems specific to this route."""
     given: dict[str, Any] = {"responses": problems(*refusals), "opt": {SCOPE: scope, EVERYWHERE: everywhere}}
     return method(path, summary=summary, **(given | more))
 
@@ -54,7 +55,7 @@ reads = partial(_route, get, scope="read")
 
 
 def reads_version(path: str, summary: str, *refusals: int, **more: Any) -> get:
-    """A route that reads something with an ETag. The status is 304 if the client already has this version."""
+    """Declares a route that reads something with an ETag, with the status 304 if the client has the current version."""
     known = ResponseSpec(
         None, generate_examples=False, description="Not changed: If-None-Match contains the current ETag."
     )
@@ -76,8 +77,8 @@ settles = partial(_route, post, status_code=200, scope=PUBLIC, security=[{}])
 
 
 def makes(path: str, summary: str, *refusals: int, otherwise: tuple[Any, str] | None = None, **more: Any) -> post:
-    """A route that creates something, with the status 201. If it can also return 200, ``otherwise`` is the type and the
-    description of that response."""
+    """Declares a route that creates something, with the status 201. If the status can also be 200, ``otherwise`` is the
+    type and the description of that response."""
     responses = problems(*refusals)
     if otherwise is not None:
         kind, reason = otherwise
@@ -86,12 +87,12 @@ def makes(path: str, summary: str, *refusals: int, otherwise: tuple[Any, str] | 
 
 
 def made_at(location: str, answer: _Item) -> Response[_Item]:
-    """The response with the location of the created object."""
+    """Returns the response, with the location of the created object."""
     return Response(answer, headers={"Location": location})
 
 
 def answering(paths: Collection[str]) -> HTTPRouteHandler:
-    """The OPTIONS handler for all these paths. Litestar's own handler lists only the methods of a single function."""
+    """Returns an OPTIONS handler for these paths. Litestar's own handler lists only the methods of one function."""
 
     @route(
         sorted(paths),

@@ -45,8 +45,8 @@ _EXAMPLES = [
 
 
 class Timing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """At most one of ``fire_at``, ``delay``, ``cron`` and ``every``. If all are omitted, the execution fires now. None
-    of the four can be null, because a value that the caller failed to compute would otherwise cause an immediate call.
+    """Give at most one of ``fire_at``, ``delay``, ``cron`` and ``every``. If all are omitted, the execution fires now.
+    The four fields cannot be null, because a value that the caller failed to compute would cause an immediate call.
     """
 
     fire_at: Instant | UnsetType = UNSET
@@ -140,8 +140,8 @@ async def create(
     ] = None,
 ) -> Response[Scheduled]:
     """If ``schedule`` is omitted, the execution fires now. Scheduling again with the same client and key replaces the
-    waiting execution or the job, unless ``on_conflict`` says otherwise. The status is 201 if something was created. If
-    it is 200, ``outcome`` says what happened to the execution or job that already had the key."""
+    waiting execution or the job, unless ``on_conflict`` says otherwise. The status is 201 if something was created.
+    Otherwise it is 200, and ``outcome`` says what happened to the execution or job that already had the key."""
     if not (idempotency_key or "").isascii():  # the encoding of a header is unknown
         raise Unreadable.parameter("Idempotency-Key", "not ASCII; give the key in the body")
     parent = None if traceparent is None else traceparent_in(traceparent)

@@ -25,15 +25,15 @@ from pgsched.telemetry import Events
 
 _OWN_DESCRIPTORS = 200
 _IDLE = 130
-"""Seconds without a request after which a connection is closed. Common proxies close idle connections earlier (nginx
-and AWS after 60, Traefik 90, Caddy 120). This matters because a request that arrives just as the API closes the
-connection is lost, and proxies do not retry a POST."""
+"""The number of seconds without a request after which a connection is closed. It is longer than the limits of common
+proxies (nginx and AWS 60, Traefik 90, Caddy 120), so that the proxy closes idle connections first. A request that
+arrives just as the API closes the connection would be lost, because proxies do not retry a POST."""
 _STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 
 
 class _Server(uvicorn.Server):
-    """Shuts down gracefully on SIGTERM, SIGINT and SIGQUIT, and then returns instead of raising the signal again. It
-    first ends event streams, which would otherwise never end, and then waits for requests in flight."""
+    """Shuts down gracefully on SIGTERM, SIGINT and SIGQUIT, and then returns instead of raising the signal again. First
+    ends event streams, which would otherwise never end, and then waits for requests in flight."""
 
     def __init__(self, config: uvicorn.Config, end_streams: Callable[[], None]) -> None:
         super().__init__(config)
@@ -57,11 +57,12 @@ class _Server(uvicorn.Server):
 
 
 def serve(settings: Settings, *, events: Events | None = None, listening: Callable[[str], None] | None = None) -> None:
-    """Serves until SIGTERM or SIGINT; requests in flight then get ``drain_timeout`` to end. Call it in the main thread.
+    """Serves until SIGTERM or SIGINT; requests in flight then have ``drain_timeout`` to end. Call this function in the
+    main thread.
 
-    ``listening`` is called with the API's URL, such as ``http://127.0.0.1:8080``, once connections are accepted. If the
-    port is 0, that URL has the actual port. Raises InvalidSettings if it cannot listen on the address, or if no API key
-    exists and other machines could reach the API.
+    Once connections are accepted, calls ``listening`` with the API's URL, such as ``http://127.0.0.1:8080``. If the
+    port is 0, this URL has the actual port. Raises InvalidSettings if the API cannot listen on the address, or if no
+    API key exists and other machines could reach the API.
     """
     _check_keys(settings, events or Events())
     app = create_app(settings, events=events)
@@ -75,7 +76,7 @@ def serve(settings: Settings, *, events: Events | None = None, listening: Callab
 
 
 def config_of(app: Litestar, settings: Settings) -> uvicorn.Config:
-    """The uvicorn configuration of the application, including limits and request counts."""
+    """Returns the uvicorn configuration for the application, including limits and request counts."""
     connections = Connections(
         receive=settings.receive_timeout, send=settings.send_timeout, most=_connections_with_descriptors()
     )
@@ -84,7 +85,7 @@ def config_of(app: Litestar, settings: Settings) -> uvicorn.Config:
         http=cast(Any, connections.protocol),
         timeout_keep_alive=_IDLE,
         lifespan="on",
-        log_level="error",  # warnings are only about what clients send
+        log_level="error",  # uvicorn warns only about what clients send
         log_config=None,
         ws="none",
         access_log=False,
@@ -94,9 +95,9 @@ def config_of(app: Litestar, settings: Settings) -> uvicorn.Config:
 
 
 def _check_keys(settings: Settings, events: Events) -> None:
-    """Checks whether there is an API key, because without one the API accepts every request. If there is none, emits an
-    event if the address is loopback, and raises InvalidSettings for any other address. While the database is
-    unavailable, the API starts but refuses requests."""
+    """Checks whether there is an API key, because without one, the API accepts every request. If there is none, emits
+    an event if the address is loopback, and raises InvalidSettings otherwise. Does nothing if the database is
+    unavailable, because the API then refuses all requests."""
     with contextlib.suppress(psycopg.Error), transaction(settings.database_url or "") as connection:
         connection.execute(locally(AS_API))
         if connection.execute(internal_verbs.has_keys.text()).fetchone() == (True,):
@@ -120,8 +121,8 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _connections_with_descriptors() -> int:
-    """The number of connections for which file descriptors are left, after those for the database and files. Raises the
-    soft limit first, because many systems give a process about 1000 descriptors but allow more."""
+    """Returns the number of connections for which there are file descriptors, besides those for the database and files.
+    First raises the soft limit, because many systems give a process about 1000 descriptors but allow more."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST + _OWN_DESCRIPTORS
     if 0 <= soft < wanted:

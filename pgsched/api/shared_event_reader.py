@@ -1,9 +1,9 @@
 """Reads ended executions from the database once for all event streams of this process.
 
 While there are readers, one task checks twice a second for new events, and reads them for the clients of all readers.
-It keeps its latest pages, up to a maximum size in bytes. A reader whose position is the start of a kept page gets that
-page. Any other reader, which is behind or may see other clients, reads from the database itself until it has caught up
-with the task. So a slow reader does not delay the others.
+The task keeps its latest pages, up to a maximum size in bytes. A reader whose position is the start of a kept page gets
+that page. Any other reader is behind or may see other clients, and reads from the database itself until it has caught
+up. So a slow reader does not delay other readers.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from pgsched.telemetry import Events
 MOST, MOST_EACH = 200, 20
 """The maximum number of readers of a process, and of one client, no matter how many keys it uses."""
 _EVERY, _LONGEST_PAUSE = 0.5, 5.0
-_PART = 4  # polls take up to a quarter of the time
+_PART = 4  # the minimum pause after a poll, relative to its duration
 _PAGE, _OWN_PAGE = 1000, 200
 _MOST_BYTES = 4 << 20
 Clients = frozenset[str] | None
@@ -113,7 +113,7 @@ class Feed:
         self._looking = None
 
     def kept(self, position: Position, clients: Clients) -> FeedPage | None:
-        """The next page for a reader of these clients, or None if that page is not kept."""
+        """Returns the next page for a reader of these clients, or None if the page is not kept."""
         page = self._kept.get(position.place)
         return page if page is not None and page.covers(clients) else None
 

@@ -59,7 +59,7 @@ async def get_stats(
 
 
 def _fault(span: Span, by: By, step: timedelta | None) -> tuple[str, str] | None:
-    """The name of an invalid parameter and the reason, or None if all parameters are valid."""
+    """Returns the name of an invalid parameter and the reason, or None if all parameters are valid."""
     if not timedelta() < span.end - span.start <= LONGEST[by]:
         return "from", f"must be before the parameter `to`, by at most {format_duration(LONGEST[by])}"
     if step is not None and step < timedelta(minutes=1):

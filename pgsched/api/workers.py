@@ -1,4 +1,4 @@
-"""The routes for workers: list them, with what each serves and has in hand; pause and resume them."""
+"""The routes for workers: list, pause and resume them."""
 
 from typing import Annotated
 

@@ -17,7 +17,7 @@ from pgsched.domain.execution_options import parse_options
 
 CONNECTIONS = 100
 PAYLOAD = b'{"order": 42, "merchant": "abcdefghij"}'
-_LANES = CONNECTIONS  # so every lane has a connection
+_LANES = CONNECTIONS  # every lane has a connection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """The upper bound for a drain: only claims and settles batches, on pgsched's own tables.
 
-It does not plan, dispatch, record outcomes or renew leases. In each process, one connection claims and another settles,
-each as fast as it can.
+The loop does not plan, dispatch, record outcomes or renew leases. In each process, one connection claims and another
+settles, each as fast as it can.
 """
 
 import asyncio
@@ -26,10 +26,10 @@ returning e.id, e.target, e.payload, e.attempt, e.fire_at"""
 
 
 def run_bare(url: str, *, processes: int, keep: str = "all") -> tuple[float, int]:
-    """Claims and settles everything that is due. Returns the executions per second of all processes together, and the
-    number claimed.
+    """Claims and settles everything that is due. Returns the total number of executions per second, and the number of
+    executions.
 
-    If ``keep`` is ``nothing``, rows are deleted, as for a client that keeps no history.
+    If ``keep`` is ``nothing``, deletes rows, as for a client that keeps no history.
     """
     shares = [(url, number, processes, keep) for number in range(processes)]
     spans: list[tuple[int, float, float]] = answers_of(_main, shares, within=600)
@@ -47,7 +47,7 @@ async def _drain(url: str, number: int, processes: int, keep: str, ready: Any) -
     finished: asyncio.Queue[tuple[int, list[bytes]] | None] = asyncio.Queue(2)
     ready.wait(60)
     started, count = time.monotonic(), 0
-    async with asyncio.TaskGroup() as both:  # a failed settle also stops the claims
+    async with asyncio.TaskGroup() as both:  # if settling fails, claiming stops, too
         both.create_task(_settle(settling, keep, finished))
         open_partitions = list(range(number, 16, processes))
         while open_partitions:

@@ -15,7 +15,7 @@ from pgsched.bench.seed_rows import seeded
 from pgsched.embedded import EmbeddedPostgres
 from pgsched.store.admin.migrate import migrate
 
-# Memory and checkpoint settings are those of a machine dedicated to PostgreSQL; durability is unchanged.
+# Memory and checkpoint settings as on a machine dedicated to PostgreSQL; durability is unchanged.
 _SERVER = {
     "shared_buffers": "2GB",
     "max_wal_size": "8GB",
@@ -26,9 +26,9 @@ _SERVER = {
 
 @contextmanager
 def fresh_database(url: str | None, *, settings: Mapping[str, str] | None = None) -> Iterator[str]:
-    """Yields the URL of a new, migrated database on the server at ``url``; without ``url``, on an embedded server.
+    """Yields the URL of a new, migrated database on the server at ``url`` or, without ``url``, on an embedded server.
 
-    ``settings`` are additional settings of the embedded server. On another server, the role needs CREATEDB. The
+    ``settings`` are additional settings of the embedded server. On any other server, the role needs CREATEDB. The
     database is dropped at the end, even after an error.
     """
     if url is None:

@@ -1,4 +1,4 @@
-"""`pgsched bench drain`: how fast a backlog of due executions is delivered to no-op handlers and settled."""
+"""`pgsched bench drain`: measures how fast a backlog of due executions is delivered to no-op handlers and settled."""
 
 import os
 import statistics
@@ -40,7 +40,7 @@ def run_drain(
 ) -> dict[str, Any]:
     """Schedules ``count`` due executions, drains them, and checks by id that each ran once.
 
-    ``waiting`` more are scheduled for the far future.
+    ``waiting`` is the number of further executions, which are scheduled for the far future.
     """
     with loading(url, seed) as (own, connection):
         keep_of_client(connection, keep)
@@ -70,8 +70,8 @@ def measure_drain(
     tidy: bool = True,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """Schedules a backlog and drains it. ``tidy`` vacuums the table in between. Raises AssertionError if an execution
-    is missing or duplicated.
+    """Schedules a backlog and drains it. With ``tidy``, vacuums the table in between. Raises AssertionError if an
+    execution is missing or duplicated.
     """
     cpu = ServerCpu(connection)
     with benchmark_workers(settings, processes=processes) as workers:
@@ -102,7 +102,7 @@ def measure_drain(
 def _cpu(
     count: int, seconds: float, workers: float, server: float | None, roles: dict[str, float | None]
 ) -> dict[str, Any]:
-    """Returns how many microseconds of CPU each kind of process used per execution, and how many cores were busy."""
+    """Returns the CPU time per execution of each kind of process, in microseconds, and the number of busy cores."""
     busy = None if server is None else round((workers + server) / seconds, 2)
     spent = {"worker": workers, "server": server} | {f"server_{role}": value for role, value in roles.items()}
     return {
@@ -112,13 +112,13 @@ def _cpu(
 
 
 def wal_bytes(connection: psycopg.Connection[Any]) -> int:
-    """Returns how many bytes of write-ahead log the server has written since its creation."""
+    """Returns the number of bytes of write-ahead log that the server has written since its creation."""
     row = connection.execute("select pg_current_wal_insert_lsn() - '0/0'::pg_lsn").fetchone()
     return int(row[0]) if row else 0
 
 
 def assert_history(connection: psycopg.Connection[Any], count: int, reports: list[WorkerReport]) -> None:
-    """Checks by id that each execution was delivered once and is in history once, and that none is still due."""
+    """Checks by id that each execution was delivered once and is in history once, and that no execution is due."""
     row = connection.execute(_FINISHED.encode()).fetchone()
     _assert_none_left(connection, count, reports)
     if row != (count, count):

@@ -1,7 +1,7 @@
 """Schedules executions while the workers of a benchmark run.
 
-The load is open-loop: every instant is fixed before the first row is inserted, and neither slow workers nor slow
-inserts change it. When inserts fall behind, overdue rows are inserted at once. The report contains the shortest time
+The load is open-loop: all instants are fixed before the first row is inserted, and neither slow workers nor slow
+inserts change them. If inserts fall behind, overdue rows are inserted at once. The report contains the shortest time
 between a row's commit and its instant.
 """
 
@@ -12,8 +12,8 @@ import psycopg
 
 from pgsched.bench.seed_rows import seeded
 
-_SPAN = 0.1  # seconds; rows with instants in the same span of this length are inserted together
-_INSERTED_A_SECOND = 50_000  # minimum insert rate when all rows are inserted ahead
+_SPAN = 0.1  # seconds of instants whose rows are inserted together
+_INSERTED_A_SECOND = 50_000  # assumed minimum rate when all rows are inserted in advance
 _SCHEDULE = """
 insert into pgsched.executions (target, payload, fire_at)
 select 'python:stamp', to_jsonb(extract(epoch from t.at)::float8), t.at
@@ -34,8 +34,8 @@ class Fed:
 def schedule_evenly(url: str, *, rate: int, seconds: int, ahead: bool, lead: float, seed: int) -> Fed:
     """Schedules rate x seconds executions of ``python:stamp``, each at its own instant, and returns the timing.
 
-    With ``ahead``, all are scheduled before the first is due; otherwise, each is scheduled ``lead`` seconds before its
-    instant.
+    With ``ahead``, schedules all executions before the first is due; otherwise, schedules each ``lead`` seconds before
+    its instant.
     """
     with psycopg.connect(url, autocommit=True, prepare_threshold=0) as connection:
         seeded(connection, seed)

@@ -1,4 +1,4 @@
-"""A histogram of rounded durations: its memory use is bounded, and each duration is recorded within 1 %."""
+"""A histogram of rounded durations, with bounded memory use. Each duration is recorded to within 1%."""
 
 import math
 from collections import Counter
@@ -9,7 +9,7 @@ _EXACT_BITS = 8  # durations up to 256 are exact; the bins of longer ones are 1/
 
 
 class DurationHistogram:
-    """A histogram of durations in microseconds. The shortest and the longest are exact, even if negative."""
+    """A histogram of durations in microseconds. The shortest and the longest duration are exact, even if negative."""
 
     __slots__ = ("_counts", "count", "highest", "lowest")
 
@@ -74,7 +74,7 @@ class ByMinute:
         self.minutes: dict[int, DurationHistogram] = {}
 
     def add(self, microseconds: int, now: float) -> None:
-        """Counts one duration; ``now`` is in seconds, on a clock that all processes share."""
+        """Counts one duration. ``now`` is the time in seconds, on a clock that all processes share."""
         minute = int(now // 60)
         histogram = self.minutes.get(minute)
         if histogram is None:

@@ -1,4 +1,4 @@
-"""`pgsched bench lateness`: how late executions start when they are due at a steady rate."""
+"""`pgsched bench lateness`: measures how late executions start when they are due at a steady rate."""
 
 from functools import partial
 from typing import Any
@@ -33,8 +33,8 @@ def run_lateness(
 ) -> dict[str, Any]:
     """Measures how long after ``fire_at`` each of rate x seconds executions starts, by the server's clock.
 
-    With ``feed``, executions are scheduled during the run, each ``lead`` seconds ahead; otherwise, all are scheduled
-    before the first is due.
+    With ``feed``, schedules executions during the run, each ``lead`` seconds ahead; otherwise, schedules all before the
+    first is due.
     """
     with loading(url, seed) as (own, connection):
         load(connection, WAITING, waiting, progress)

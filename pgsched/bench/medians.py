@@ -8,7 +8,8 @@ from typing import Any
 def medians(rounds: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Returns the median of each figure over the rounds, and also the rounds themselves if there are several.
 
-    The median is None if a round could not measure the figure. A boolean is True only if it was True in every round.
+    A median is None if the figure could not be measured in a round. A boolean is True only if it was True in all
+    rounds.
     """
     summed = {name: _median([one[name] for one in rounds]) for name in rounds[0]}
     return summed | ({"rounds": list(rounds)} if len(rounds) > 1 else {})

@@ -1,6 +1,7 @@
 """Runs the processes of a benchmark side by side: starts them, and collects their results unless one dies.
 
-They are forked from a process that has already imported their modules, because the imports cost a second of CPU.
+The processes are forked from a process that has already imported their modules, because the imports take a second of
+CPU time.
 """
 
 import multiprocessing
@@ -11,7 +12,7 @@ from queue import Empty
 from typing import Any
 
 CONTEXT = multiprocessing.get_context("forkserver")
-_LAST_WORDS = 2.0  # seconds after a process's end in which its result may still arrive
+_LAST_WORDS = 2.0  # seconds for which the result of a process may still arrive after its end
 
 
 @contextmanager
@@ -36,7 +37,7 @@ def running(
 def answers_of(main: Callable[..., None], shares: Sequence[tuple[Any, ...]], *, within: float) -> list[Any]:
     """Runs ``main`` in one process per share, and returns the results.
 
-    ``main`` also gets a barrier, at which all processes start together, and a queue for its result. Raises the same
+    ``main`` also gets a barrier, which lets all processes start together, and a queue for its result. Raises the same
     errors as ``collect``.
     """
     ready, answers = CONTEXT.Barrier(len(shares)), CONTEXT.Queue()
@@ -45,7 +46,7 @@ def answers_of(main: Callable[..., None], shares: Sequence[tuple[Any, ...]], *, 
 
 
 def collect(answers: Any, processes: Sequence[Any], *, within: float) -> list[Any]:
-    """Returns one result per process. Raises AssertionError if a process ends without one, or if time runs out."""
+    """Returns one result per process. Raises AssertionError if a process ends without a result, or time runs out."""
     found: list[Any] = []
     deadline = time.monotonic() + within
     dead_since = float("inf")

@@ -1,6 +1,6 @@
 """A local callback receiver in its own process.
 
-It responds as fast as it can, with 204 or as configured, and records each webhook-id and its time of arrival.
+The receiver responds as fast as it can, by default with 204, and records each webhook-id and its time of arrival.
 """
 
 import asyncio
@@ -22,8 +22,8 @@ _LONGEST = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Received:
-    """What the receiver recorded since the last call: the webhook-id of each request in order of arrival, the monotonic
-    times of arrival, and the CPU seconds used.
+    """What the receiver has recorded since the last call: the webhook-id and the monotonic time of each request, in
+    order of arrival, and the CPU seconds used.
     """
 
     ids: list[bytes]
@@ -39,13 +39,13 @@ class CallbackReceiver:
     pipe: Connection
 
     def answer(self, answer: bytes) -> float:
-        """Sets the raw response to every request from now on. Returns the time at which it took effect."""
+        """Sets the raw response to all further requests. Returns the time at which this took effect."""
         self.pipe.send(answer)
         since: float = self._told()
         return since
 
     def take(self) -> Received:
-        """Returns what has been received since the last call."""
+        """Returns what has been recorded since the last call."""
         self.pipe.send(None)
         received: Received = self._told()
         return received
@@ -56,7 +56,7 @@ class CallbackReceiver:
         return self.pipe.recv()
 
     def take_each_once(self, ids: set[bytes]) -> Received:
-        """Like ``take``, but raises AssertionError unless exactly these ids have arrived, each once."""
+        """Like ``take``, but raises AssertionError unless each of these ids has arrived exactly once, and no other."""
         received = self.take()
         came = set(received.ids)
         if came != ids or len(received.ids) != len(ids):
@@ -69,7 +69,7 @@ class CallbackReceiver:
 
 @contextmanager
 def receiving() -> Iterator[CallbackReceiver]:
-    """Runs the receiver on a free local port, within the block."""
+    """Runs the receiver on a free local port during the block."""
     ours, theirs = CONTEXT.Pipe()
     with running(_main, [(theirs,)]):
         if not ours.poll(_LONGEST):

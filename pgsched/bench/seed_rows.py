@@ -32,7 +32,7 @@ def load(
 ) -> float:
     """Inserts ``count`` rows, numbered from 0. Returns how many seconds the inserts took.
 
-    ``tidy`` then vacuums the table and updates its statistics.
+    With ``tidy``, then vacuums the table and updates its statistics.
     """
     if not count:
         return 1.0

@@ -13,7 +13,7 @@ _ROLES = ("claim", "settle")
 
 
 class ServerCpu:
-    """CPU seconds since the server started. Every figure is None if the server's processes are not visible."""
+    """CPU seconds since the server's start. All figures are None if the server's processes are not visible."""
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self._connection = connection
@@ -48,7 +48,7 @@ def _postmaster_of(connection: psycopg.Connection[Any]) -> int | None:
 
 
 def is_backend(pid: int, database: str) -> bool:
-    """Whether the process is a backend of this database. The id of a remote backend may match an unrelated process."""
+    """Whether the process is a backend of this database. A remote backend's id may also be that of a local process."""
     try:
         command = (PROC / str(pid) / "cmdline").read_bytes()
     except OSError:
@@ -71,7 +71,7 @@ def ticks(pid: int) -> int:
 
 
 def _stat(pid: int) -> list[str] | None:
-    """Returns the fields of the stat file after the second, the process name, which can contain any character."""
+    """Returns the fields of a stat file that follow the process name, which is the second and may contain anything."""
     try:
         return (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
     except OSError:

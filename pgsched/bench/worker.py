@@ -24,7 +24,8 @@ from pgsched.worker_process import tune_interpreter
 
 @dataclass(slots=True)
 class Signals:
-    """Signals between a benchmark and its worker processes. ``counts`` holds the rows settled by each worker."""
+    """Signals between a benchmark and its worker processes. ``counts`` has the number of rows that each worker has
+    settled."""
 
     ready: Any
     go: Event
@@ -63,8 +64,8 @@ async def _work(settings: Settings, number: int, signals: Signals, path: Path) -
 
 
 def _directory_for_metrics(path: Path) -> Path:
-    """Creates the directory for Prometheus counts, which nothing reads, so that counting costs the same as with the
-    setting ``metrics``."""
+    """Creates the directory for Prometheus counts. Nothing reads the counts, but writing them costs as much as in
+    production."""
     directory = path.with_suffix(".metrics")
     directory.mkdir()
     return directory
@@ -92,7 +93,8 @@ def _handlers(report: WorkerReport, trace: Trace, ahead: float) -> App:
 
 
 def _ahead_of_server(settings: Settings) -> float:
-    """Returns how many seconds this machine's clock is ahead of the server's, by the shortest of many round trips."""
+    """Returns how many seconds this machine's clock is ahead of the server's, measured by the shortest of many round
+    trips."""
     best, ahead = float("inf"), 0.0
     with psycopg.connect(str(settings.database_url), autocommit=True) as connection:
         for _ in range(50):

@@ -15,9 +15,9 @@ _WRITTEN_AT_ONCE = 16_384
 class WorkerReport:
     """What one worker process did.
 
-    ``last`` is the time of its last settle (system-wide monotonic clock). ``statements`` counts claim and settle
-    statements. ``lateness`` has the lateness of each execution whose payload contains its due time; ``claims`` has the
-    duration of each claim transaction.
+    ``last`` is the time at which the process last settled a batch (system-wide monotonic clock). ``statements`` counts
+    claim and settle statements. ``lateness`` covers executions whose payloads contain their due times; ``claims`` has
+    the durations of claim transactions.
     """
 
     delivered: int = 0
@@ -37,7 +37,7 @@ def together(counts: Iterable[ByMinute]) -> ByMinute:
 
 
 class Trace:
-    """A file with the number of each execution that this process delivered, four bytes each."""
+    """A file with the numbers of the executions that this process has delivered, four bytes each."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file, self._pending = file, array("I")

@@ -14,14 +14,14 @@ from pgsched.errors import InvalidInput
 _Row = TypeVar("_Row")
 _SECONDS = 5.0
 _PAGE = 500
-"""The largest page that the API returns."""
+"""The maximum number of rows on a page of the API."""
 _IF_ANY = ("waits_for", "progress")
 _ATTEMPT = ("attempt", "finished_at", "duration", "status_code", "error")
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer of a command: ``value`` if it is printed as JSON, or else ``text``. ``note`` goes to standard error;
+    """A command's answer, which is printed either as JSON (``value``) or as ``text``. ``note`` goes to standard error;
     ``then`` is called after the answer has been printed."""
 
     value: Mapping[str, Any]
@@ -31,19 +31,19 @@ class Answer:
 
 
 def changed(is_changed: bool, done: str, otherwise: str, **what: Any) -> Answer:
-    """The answer of an idempotent command: ``done`` if it changed something, or else ``otherwise``."""
+    """Returns the answer of an idempotent command: ``done`` if it changed something, or else ``otherwise``."""
     return Answer({**what, "changed": is_changed}, done if is_changed else otherwise)
 
 
 def edited(id: UUID, is_changed: bool, fire_at: datetime | None, fires: str) -> Answer:
-    """The answer of an edit. ``fires`` is the phrase that precedes the new instant, such as "fires at"."""
+    """Returns the answer of an edit. ``fires`` is the phrase before the new instant, such as "fires at"."""
     following = f", {fires} {fire_at.isoformat()}" if fire_at else ""
     text = f"changed{following}" if is_changed else "unchanged"
     return Answer({"id": id, "changed": is_changed, "fire_at": fire_at}, text)
 
 
 def shown(row: Any) -> Answer:
-    """All fields of a row. A row with attempts is followed by a table of them, and the last attempt's traceback."""
+    """Shows all fields of a row, then a table of its attempts, if any, and the last attempt's traceback."""
     fields = {name: getattr(row, name) for name in row.__dataclass_fields__}
     attempts = fields.pop("attempts", None)
     text = listing({name: value for name, value in fields.items() if value or name not in _IF_ANY})
@@ -63,7 +63,7 @@ async def listed(
 
 
 def tabled(page: Page[_Row], columns: Sequence[str], nothing: str, note: str | None = None) -> Answer:
-    """A page as a table with these columns."""
+    """Shows a page as a table with these columns."""
     text = table(columns, cells(columns, page.items)) if page.items else nothing
     return Answer({"items": page.items, "next": page.next}, text, note)
 
@@ -73,8 +73,8 @@ def cells(columns: Sequence[str], rows: Sequence[Any]) -> list[list[Any]]:
 
 
 async def fill(pages: Callable[..., Awaitable[Page[_Row]]], limit: int, after: Any) -> tuple[Page[_Row], str | None]:
-    """Reads pages until it has ``limit`` rows, and returns them as one page. After 5 seconds it stops early, and also
-    returns a note that says how to continue."""
+    """Reads pages until there are ``limit`` rows, and returns the rows as one page. After 5 seconds, stops early, and
+    also returns a note that says how to continue."""
     end = time.monotonic() + _SECONDS
     items: list[_Row] = []
     while True:
@@ -89,10 +89,10 @@ async def fill(pages: Callable[..., Awaitable[Page[_Row]]], limit: int, after: A
 
 
 def changes_in(given: Mapping[str, Any], example: str | None = None) -> dict[str, Any]:
-    """The settings given as flags, with None for each one that ``--clear`` resets.
+    """Returns the settings given as flags, with None for each setting that ``--clear`` resets.
 
-    Raises InvalidInput if a setting is both given and cleared. With ``example``, which the message shows, it also
-    raises InvalidInput if nothing is changed.
+    Raises InvalidInput if a setting is both given and cleared. If ``example`` is given, for use in the message, also
+    raises InvalidInput if there are no changes.
     """
     found = {name: value for name, value in given.items() if name != "clear" and value not in (None, ())}
     for flag in given.get("clear", ()):

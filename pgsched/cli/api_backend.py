@@ -66,7 +66,8 @@ class ApiBackend(AsyncClient):
         return await self.preview(id, start=start, count=count, **changes)
 
     async def cancel_job(self, id: UUID, *, note: str | None) -> bool:
-        """Cancels a job. Raises NotFound for the id of an execution, but only if the API key has the scope read."""
+        """Cancels a job. If the API key has the scope read, raises NotFound for the id of an execution; otherwise,
+        cancels that execution."""
         with suppress(Refused):
             await self.get_job(id)
         return await self.cancel(id, note=note)
@@ -80,7 +81,7 @@ class ApiBackend(AsyncClient):
         return before != after, after.fire_at
 
     async def around(self, row: Execution) -> Around:
-        """Omits what the API key may not read."""
+        """Returns the circumstances of an execution, except those that the API key may not read."""
         is_pulled, hold = False, None
         with suppress(NotFound, Refused):
             is_pulled = row.queue is not None and (await self.get_queue(row.queue)).pulled

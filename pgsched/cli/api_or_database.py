@@ -21,7 +21,8 @@ Ask = Callable[[Question], Any]
 
 
 def api_option(*, hidden: bool = False) -> Callable[[Any], Any]:
-    """Adds ``--api``. If ``hidden``, the command needs the database, and only explains why it refuses the flag."""
+    """Adds ``--api``. With ``hidden``, the help omits the flag, because the command needs the database and refuses
+    ``--api`` with an explanation."""
     return click.option(
         "--api",
         metavar="URL",
@@ -41,8 +42,8 @@ def _no_password(_: click.Context, __: click.Parameter, given: str | None) -> st
 
 
 def asking(flags: Mapping[str, Any], api: str | None, actor: str | None = None) -> Ask:
-    """Returns a function that runs questions on the backend that the flags and the environment select, as ``actor`` if
-    given. Raises InvalidInput and InvalidSettings."""
+    """Returns a function that runs questions on the backend selected by the flags and the environment. Makes changes as
+    ``actor``, if given. Raises InvalidInput and InvalidSettings."""
     address = _address(flags, api)
     if address is None:
         return _asking_database(flags, actor)
@@ -62,7 +63,7 @@ def refuse_api(path: str, api: str | None) -> None:
 
 
 def _address(flags: Mapping[str, Any], api: str | None) -> str | None:
-    """The API's address, or None for the database. Flags take precedence over the environment."""
+    """Returns the API's address, or None for the database. Flags take precedence over the environment."""
     is_of_database = any(flags.get(name) is not None for name in DATABASE)
     if api is not None and is_of_database:
         raise InvalidInput("--api cannot be combined with --database-url or --data-dir: leave one of them out")

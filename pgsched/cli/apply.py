@@ -1,4 +1,4 @@
-"""``pgsched apply``: brings the jobs in the database in line with those that an application and a file declare."""
+"""``pgsched apply``: updates the jobs in the database to match those that an application and a file declare."""
 
 import tomllib
 from collections.abc import Sequence
@@ -56,7 +56,8 @@ async def apply(
 
 
 def jobs_of(file: Path) -> Sequence[DeclaredJob]:
-    """The jobs that a file declares. A TOML file may also contain settings. Raises InvalidInput and InvalidSettings."""
+    """Reads the jobs that a file declares. A TOML file may also contain settings. Raises InvalidInput and
+    InvalidSettings."""
     if file.suffix.lower() in _YAML:
         with extra("server", by="YAML"):
             from pgsched.cli.declared_yaml import jobs_in

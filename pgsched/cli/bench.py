@@ -57,8 +57,8 @@ def tell(result: dict[str, Any], as_json: bool) -> None:
 def bench() -> None:
     """Measure pgsched on a temporary database.
 
-    Without a database URL, an embedded server is started. Each run checks by id that no execution was lost or
-    done twice.
+    Without a database URL, an embedded server is started. Each run checks by id that no execution was lost or delivered
+    twice.
     """
     from pgsched.bench.processes import CONTEXT
 
@@ -81,7 +81,7 @@ def bench() -> None:
 @ROUNDS
 @on_server
 def drain(database_url: str | None, as_json: bool, **asked: Any) -> None:
-    """Schedule no-op executions, drain them, and print the rate and where the time went."""
+    """Schedule no-op executions, drain them, and print the rate and the CPU time used."""
     from pgsched.bench.drain import run_drain
 
     tell(run_drain(database_url, progress=progress, **asked), as_json)
@@ -94,7 +94,7 @@ def drain(database_url: str | None, as_json: bool, **asked: Any) -> None:
 @ROUNDS
 @on_server
 def callbacks(database_url: str | None, as_json: bool, **asked: Any) -> None:
-    """Deliver HTTP callbacks to a local receiver, and compare this with the delivery client alone."""
+    """Deliver HTTP callbacks to a local receiver, and compare the rate with that of the delivery client alone."""
     from pgsched.bench.callbacks import run_callbacks
 
     tell(run_callbacks(database_url, progress=progress, **asked), as_json)
@@ -114,7 +114,7 @@ def callbacks(database_url: str | None, as_json: bool, **asked: Any) -> None:
 @ROUNDS
 @on_server
 def lateness(database_url: str | None, as_json: bool, **asked: Any) -> None:
-    """Measure how long after its instant an execution starts."""
+    """Measure how late executions start."""
     from pgsched.bench.lateness import run_lateness
 
     tell(run_lateness(database_url, progress=progress, **asked), as_json)

@@ -30,11 +30,11 @@ _COLUMNS = (
     *("filter", "actor", "created_at", "reason"),
 )
 _LOOKS_APART, _LINES_APART = 0.5, 5.0
-"""With --watch: the seconds between polls, and the minimum seconds between progress lines."""
+"""With --watch: the number of seconds between polls, and the minimum between progress lines."""
 
 
 def _shift(text: str) -> timedelta:
-    """Parses a duration, which may be negative."""
+    """Parses a duration that may be negative."""
     try:
         return parse_shift(text)
     except InvalidSchedule as error:
@@ -74,7 +74,7 @@ def _adds(action: Action, help: str, *given: Callable[[Any], Any]) -> None:
 
     async def start(backend: Any, ask: Ask, watch: bool, **asked: Any) -> Answer:
         if action == "backfill":
-            del asked["client"]  # needed only to look up the job's key, which has been done
+            del asked["client"]  # needed only for looking up the job's key, which has been done
         found = await backend.bulk(action, **asked)
         skipped = f", of which {found.skipped} have already succeeded" if found.skipped else ""
         text = f"{found.matched}{'' if found.complete else ' or more'}{skipped}"
@@ -118,12 +118,12 @@ async def show(backend: Any, ask: Ask, id: UUID, watch: bool) -> Answer:
 @click.argument("id", metavar="OPERATION", type=identity)
 @actor_option
 async def stop(backend: Any, id: UUID) -> Answer:
-    """Stop a bulk operation; rows that it has not reached stay unchanged."""
+    """Stop a bulk operation. Changes already made stay."""
     return changed(await backend.stop_bulk(id), "stopped", "had already ended", id=id)
 
 
 def _followed(answer: Answer, ask: Ask, id: UUID) -> Answer:
-    """The same answer, but after printing it the command watches the operation."""
+    """Makes the command watch the operation after it has printed the answer."""
     return dataclasses.replace(
         answer, then=partial(watch_to_its_end, lambda: ask(lambda backend: backend.get_bulk(id)))
     )

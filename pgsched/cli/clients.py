@@ -78,7 +78,7 @@ switch(clients, _CLIENT, "release_client", "Release a held client.", "released",
 @click.argument("client")
 @actor_option
 async def drop(backend: Any, client: str) -> Answer:
-    """Delete a client's settings; its jobs and executions stay."""
+    """Delete a client's settings. Its jobs and executions stay."""
     return changed(await backend.drop_client(client), "dropped", "had no settings", client=client)
 
 

@@ -20,7 +20,7 @@ _WAITS = timedelta(milliseconds=1), timedelta(days=7)
 _TIMEOUTS = timedelta(milliseconds=100), timedelta(days=1)
 _LONGEST_LABEL = 200
 _ERRORS_OF_CALLERS = list(range(400, 500))
-"""Cloud Scheduler retries these responses by default; pgsched does not."""
+"""Statuses after which Cloud Scheduler retries by default, but pgsched does not."""
 
 
 class _Call(msgspec.Struct, rename="camel"):
@@ -54,7 +54,7 @@ class CloudSchedulerJob(msgspec.Struct, rename="camel"):
 
 
 def jobs_in(text: str) -> list[CloudSchedulerJob]:
-    """Parses a JSON list of Cloud Scheduler jobs. Raises InvalidInput if the text is anything else."""
+    """Parses a JSON list of Cloud Scheduler jobs. Raises InvalidInput for any other text."""
     try:
         return msgspec.json.decode(text, type=list[CloudSchedulerJob])
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
@@ -88,7 +88,7 @@ def declared_from(job: CloudSchedulerJob) -> dict[str, Any]:
 
 
 def _sent(call: _Call) -> dict[str, Any]:
-    """The options ``headers`` and ``body``, and a payload that is sent as exactly the same bytes as the call's body."""
+    """Returns the options ``headers`` and ``body``, and a payload with which pgsched sends exactly the same body."""
     headers = {name: value for name, value in call.headers.items() if not _DROPPED.fullmatch(name)}
     types = [headers.pop(name) for name in list(headers) if name.lower() == "content-type"]
     found: dict[str, Any] = {"headers": headers} if headers else {}
@@ -107,7 +107,7 @@ def _sent(call: _Call) -> dict[str, Any]:
 
 
 def _payload(body: str) -> tuple[str, str]:
-    """Decodes a base64 body. Returns its format, text or base64, and its content in that format."""
+    """Decodes a base64 body. Returns its format (text, or base64 if it is not text), and its content in that format."""
     try:
         sent = base64.b64decode(body, validate=True)
     except ValueError:
@@ -120,8 +120,8 @@ def _payload(body: str) -> tuple[str, str]:
 
 
 def _retried(retries: _Retries, timeout: timedelta) -> dict[str, Any]:
-    """Converts retries to options. Cloud Scheduler stops retrying after a count or a duration. If a job has both, it
-    stops only when both are reached."""
+    """Converts retries to options. Cloud Scheduler stops retrying after a count or a duration. If a job has both
+    limits, it stops only when both are reached."""
     count, longest = retries.retry_count, _length("maxRetryDuration", retries.max_retry_duration)
     if not 0 <= count < _MOST_ATTEMPTS or longest > LONGEST:
         raise InvalidInput(
@@ -156,7 +156,7 @@ def _retried(retries: _Retries, timeout: timedelta) -> dict[str, Any]:
 
 
 def _waits(retries: _Retries) -> Iterator[timedelta]:
-    """Yields the wait before each retry: it doubles ``max_doublings`` times, then grows by a constant step."""
+    """Yields the wait before each retry, which doubles ``max_doublings`` times, and then grows by a constant step."""
     wait = _length("minBackoffDuration", retries.min_backoff_duration)
     longest = _length("maxBackoffDuration", retries.max_backoff_duration)
     step, doubled = wait, 0

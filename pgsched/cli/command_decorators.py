@@ -4,7 +4,7 @@
     @click.argument("client")
     @actor_option
     async def drop(backend: Any, client: str) -> Answer:
-        \"\"\"Delete a client's settings; its jobs and executions stay.\"\"\"
+        \"\"\"Delete a client's settings. Its jobs and executions stay.\"\"\"
         ...
 
 The function receives a backend (see ``api_or_database``): the API, or the database in a transaction that is committed
@@ -31,8 +31,8 @@ _FLAGS = (*DATABASE, "config")
 
 
 def command(group: click.Group | None = None, name: str | None = None, *, with_ask: bool = False) -> Decorator:
-    """Turns an async function into a command, in ``group`` if given. With ``with_ask``, the function also receives
-    ``ask``, with which it can run further questions later."""
+    """Turns an async function into a command, which is added to ``group`` if given. With ``with_ask``, the function
+    also receives ``ask``, with which it can run further questions later."""
 
     def answer_of(question: Question, given: dict[str, Any]) -> Answer:
         flags = {flag: given.pop(flag) for flag in _FLAGS}
@@ -46,8 +46,9 @@ def command(group: click.Group | None = None, name: str | None = None, *, with_a
 
 
 def switch(group: click.Group, named: Callable[[Any], Any], method: str, says: str, done: str, otherwise: str) -> None:
-    """Adds a command that pauses or resumes the object given by ``named``. The command calls the backend's ``method``,
-    and the first word of ``method`` is its name. It answers ``done``, or ``otherwise`` if nothing changed."""
+    """Adds a command that pauses or resumes an object, which the argument ``named`` identifies. The command calls the
+    backend's ``method``, whose first word is the command's name. It answers ``done``, or ``otherwise`` if nothing
+    changed."""
 
     async def change(backend: Any, note: str | None, **what: Any) -> Answer:
         [name] = what.values()

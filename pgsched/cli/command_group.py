@@ -1,4 +1,4 @@
-"""Command groups that import their commands lazily, and never cut a command's line in the help."""
+"""Command groups that import their commands lazily, and whose help shows each command's line in full."""
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
@@ -13,8 +13,8 @@ Sections = Mapping[str, Mapping[str, tuple[str, str]]]
 
 
 class CommandGroup(click.Group):
-    """A group whose ``sections`` can name commands without importing them. A command is imported only when it runs, so
-    that help, completion and other commands do not wait for its imports."""
+    """A group with commands that are named in ``sections``, and imported only when they run. So help, completion and
+    other commands do not wait for their imports."""
 
     def __init__(self, name: str | None = None, *, sections: Sections | None = None, **attributes: Any) -> None:
         super().__init__(name, **attributes)
@@ -60,6 +60,6 @@ class CommandGroup(click.Group):
     def _help_lines(self, ctx: click.Context) -> Iterator[tuple[str, list[tuple[str, str]]]]:
         for heading, lines in self._sections.items():
             yield heading, [(name, line) for name, (_, line) in lines.items()]
-        # A limit so large that no sentence is cut, because click wraps long lines anyway.
+        # With this limit, no sentence is cut; click wraps long lines.
         own = [(name, self.commands[name].get_short_help_str(limit=1_000)) for name in super().list_commands(ctx)]
         yield "Commands", own

@@ -1,4 +1,4 @@
-"""``pgsched completion``: generates shell completion from the definitions of the commands and flags."""
+"""``pgsched completion``: generates shell completion from the definitions of commands and flags."""
 
 import click
 from click.shell_completion import get_completion_class
@@ -6,8 +6,8 @@ from click.shell_completion import get_completion_class
 from pgsched.cli.reply import Reply, json_option
 
 VARIABLE = "_PGSCHED_COMPLETE"
-"""The environment variable by which the script asks ``pgsched`` for completions. Click reads it before it parses
-arguments."""
+"""The environment variable with which the script asks ``pgsched`` for completions. Click reads the variable before it
+parses arguments."""
 _SHELLS = ("bash", "zsh", "fish")
 
 

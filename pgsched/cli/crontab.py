@@ -1,4 +1,4 @@
-"""Parses crontabs. A line is five fields and a command, an ``@`` word and a command, or a variable."""
+"""Parses crontabs. A line consists of five fields and a command, of an ``@`` word and a command, or of a variable."""
 
 import re
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ _PROGRAMS = words_in(
 """Programs that are commonly started by name, without a path."""
 _PROGRAM = re.compile(r"(?:python|php|perl|ruby|pypy)[0-9.]*|.*\.(?:sh|py|pl|rb|php|js)")
 _UNUSED = frozenset({"SHELL", "PATH", "HOME", "LOGNAME", "USER"})
-"""Variables that cron uses to start a command, and that do not matter for calling a target."""
+"""Variables that cron uses when it starts a command, and that do not matter when a target is called."""
 _TOLD = {
     "MAILTO": "pgsched does not mail responses: see on_failure and alerts",
     "TZ": "it only sets the commands' environment: set the schedule's time zone with CRON_TZ or --timezone",
@@ -37,7 +37,7 @@ _TOLD = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrontabEntry:
-    """A crontab entry, with the time zone that a line above it sets."""
+    """A crontab entry, with the time zone that an earlier line sets."""
 
     number: int
     cron: str
@@ -55,7 +55,8 @@ class LeftOut:
 
 
 def lines_of(text: str, *, with_user: bool) -> Iterator[CrontabEntry | LeftOut]:
-    """Yields the entries in order. ``with_user`` expects the format of ``/etc/crontab``: a user before each command.
+    """Yields the entries in order. With ``with_user``, the format is that of ``/etc/crontab``: a user before each
+    command.
 
     Raises InvalidInput if an entry has the other format.
     """

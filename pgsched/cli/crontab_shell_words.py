@@ -1,7 +1,7 @@
-"""Splits plain crontab commands, which are one program with its arguments, as a shell would.
+"""Splits plain crontab commands, which consist of one program and its arguments, as a shell would.
 
-Any command with other shell syntax (variables, conditions, pipes, redirection) is rejected as a whole, so that no part
-of it is lost silently.
+A command with other shell syntax (variables, conditions, pipes, redirection) is rejected as a whole, so that no part of
+the command is lost silently.
 """
 
 import re
@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 
 def words_in(text: str) -> frozenset[str]:
-    """The blank-separated words of a text."""
+    """Returns the blank-separated words of a text."""
     return frozenset(text.split())
 
 
@@ -42,13 +42,13 @@ _PLAIN = {
     ),
     "wget": re.compile(r"-q|-nv|--quiet|--no-verbose|-o ?/dev/null"),
 }
-"""Flags with which the request is still a GET, and which do not save the response."""
+"""Flags with which the request is still a GET, and the response is not saved."""
 _DROPS = re.compile(r"(?:-q?O ?|--output-document[ =])(?:/dev/null|-)|--delete-after")
-"""Flags that make wget discard the response, which it otherwise writes to a file."""
+"""Flags with which wget discards the response instead of writing it to a file."""
 
 
 def words_of(command: str) -> list[str]:
-    """The program and its arguments, or an empty list if the text is not one plain command."""
+    """Returns the program and its arguments, or an empty list if the text is not one plain command."""
     if re.search(r"(?<!\\)%", command):  # cron ends the command here, and passes the rest as standard input
         return []
     text, at, words = command.replace("\\%", "%"), 0, list[str]()
@@ -72,7 +72,7 @@ def calls(words: list[str]) -> bool:
 
 
 def address_of(words: list[str]) -> str | None:
-    """The URL that a curl or wget command gets, or None if the command does more than that or saves the response."""
+    """Returns the URL that a curl or wget command gets, or None if the command does anything else."""
     if not calls(words):
         return None
     program, addresses, dropped = _program(words), list[str](), False
@@ -83,18 +83,18 @@ def address_of(words: list[str]) -> str | None:
             addresses.append(word)
     if len(addresses) != 1 or not _is_address(addresses[0]) or (program == "wget" and not dropped):
         return None
-    return None if program == "curl" and re.search(r"[][{}]", addresses[0]) else addresses[0]  # curl expands these
+    return None if program == "curl" and re.search(r"[][{}]", addresses[0]) else addresses[0]  # curl expands brackets
 
 
 def _joined(words: list[str]) -> Iterator[str]:
-    """The arguments, each flag joined with its value."""
+    """Yields the arguments, with each flag joined to its value."""
     rest = iter(words[1:])
     for word in rest:
         yield f"{word} {next(rest, '')}" if word in _TAKES_A_WORD[_program(words)] else word
 
 
 def name_of(words: list[str], address: str | None) -> str:
-    """A name for the command: the last part of its URL, if given, or of the path of its program or script."""
+    """Returns a name for the command: the last part of its URL, if given, or of the path of its program or script."""
     if address:
         name = urlsplit(address).path.rstrip("/") or urlsplit(address).netloc
     else:

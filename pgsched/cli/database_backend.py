@@ -1,7 +1,7 @@
 """The database as a backend for commands.
 
-On one connection, it offers those methods of the SDK's client that commands call, with the same results, and a few
-more.
+On one connection, the backend offers those methods of the SDK's client that commands call, with the same results, and a
+few other methods.
 """
 
 import json
@@ -53,7 +53,7 @@ def _asks(question: Callable[..., Awaitable[_Found]]) -> _Method[_Found]:
 
 
 def _does(verb: Callable[..., Awaitable[_Found]]) -> _Method[_Found]:
-    """Turns a store function that makes a change into a method that passes the actor to it."""
+    """Turns a store function that makes a change into a method that passes the actor to the function."""
 
     async def do(self: "DatabaseBackend", *given: Any, **named: Any) -> _Found:
         return await verb(self._connection, *given, actor=self._actor, **named)
@@ -79,8 +79,8 @@ def _lists(
     *,
     read: Callable[[Any], Any] = lambda after: after,
 ) -> _Method[Page[_Found]]:
-    """Turns a store function that lists rows into a method that returns a page. ``place`` returns a row's cursor;
-    ``read`` parses the cursor of the previous page."""
+    """Turns a store function that lists rows into a method that returns a page. ``place`` returns a row's cursor, and
+    ``read`` parses a cursor."""
 
     async def ask(self: "DatabaseBackend", *given: Any, limit: int, after: Any = None, **wanted: Any) -> Page[_Found]:
         found = await question(self._connection, *given, limit=limit + 1, after=read(after), **wanted)
@@ -90,7 +90,7 @@ def _lists(
 
 
 def _place(after: str | None) -> UUID | None:
-    """Parses the cursor of a page. Raises InvalidInput."""
+    """Parses a cursor. Raises InvalidInput."""
     try:
         return None if after is None else UUID(after)
     except ValueError:
@@ -98,7 +98,7 @@ def _place(after: str | None) -> UUID | None:
 
 
 class DatabaseBackend:
-    """Runs commands on a connection. Changes are made as ``actor`` or, if it is None, as the connection's login."""
+    """Runs commands on a connection. Changes are made as ``actor``, which defaults to the connection's login."""
 
     def __init__(self, connection: AsyncConnection[Any], settings: Settings, actor: str | None) -> None:
         self._connection, self._settings, self._actor = connection, settings, actor
@@ -272,12 +272,12 @@ class DatabaseBackend:
 
 
 def _page(found: Any, items: list[Any] | None = None) -> Page[Any]:
-    """A page of a listing, with the cursor of the next page as text."""
+    """Returns a page of a listing, with the cursor of the next page as text."""
     return Page(items=found.items if items is None else items, next=None if found.next is None else str(found.next))
 
 
 def _text_of(payload: msgspec.Raw | None) -> str | None:
-    """The payload as JSON text, unchanged."""
+    """Returns the payload as JSON text, unchanged."""
     return None if payload is None else bytes(payload).decode()
 
 

@@ -1,4 +1,4 @@
-"""Runs a command's question on the database, in one transaction, and converts every error to a PgschedError."""
+"""Runs a command's question on the database, in one transaction, and converts database errors to PgschedErrors."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -17,7 +17,7 @@ _Found = TypeVar("_Found")
 
 
 def ask(settings: Settings, question: Callable[[AsyncConnection[Any]], Awaitable[_Found]]) -> _Found:
-    """Runs ``question`` in a transaction, which is committed when ``question`` returns.
+    """Runs ``question`` in a transaction, and commits when ``question`` returns.
 
     Raises Unavailable, SchemaMismatch, or the PgschedError that corresponds to the database's error.
     """

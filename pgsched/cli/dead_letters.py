@@ -66,7 +66,7 @@ async def show(backend: Any, id: UUID) -> Answer:
 @many_option("--option", "Delivery option; repeatable. Those given replace all current ones.")
 @_said
 async def replay(backend: Any, id: UUID, **changes: Any) -> Answer:
-    """Run a dead letter again. Prints the new execution's id."""
+    """Replay a dead letter, and print the new execution's id."""
     new = await backend.replay(id, **{name: value for name, value in changes.items() if value is not None})
     return Answer({"id": new, "dead_letter": id}, str(new))
 
@@ -75,5 +75,5 @@ async def replay(backend: Any, id: UUID, **changes: Any) -> Answer:
 @of_one("dead letter")
 @_said
 async def discard(backend: Any, id: UUID, note: str | None) -> Answer:
-    """Discard a dead letter; it stays in history."""
+    """Discard a dead letter. It stays in history."""
     return changed(await backend.discard(id, note=note), "discarded", "was already discarded", id=id)

@@ -13,14 +13,14 @@ from pgsched.errors import InvalidInput
 
 
 def jobs_in(file: Path) -> Any:
-    """Returns the value of ``jobs`` in the file. Raises InvalidInput if it cannot be read."""
+    """Returns the value of ``jobs`` in the file. Raises InvalidInput if the file cannot be read."""
     try:
         found = _loaded(file.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise InvalidInput(f"cannot read {file}: {error.strerror}") from error
     except RecursionError:
         raise InvalidInput(f"{file} is nested too deeply: write fewer levels") from None
-    except (yaml.YAMLError, ValueError, KeyError) as error:  # the last two if a tag does not match its value
+    except (yaml.YAMLError, ValueError, KeyError) as error:  # ValueError and KeyError if a tag does not match its value
         raise InvalidInput(f"{file} is not YAML: {' '.join(str(error).split())}") from error
     if not isinstance(found, dict) or found.keys() != {"jobs"}:
         raise InvalidInput(f"{file} must be a mapping with jobs and nothing else; settings belong in pgsched.toml")
@@ -39,7 +39,7 @@ def _loaded(text: str) -> Any:
 
 
 def _written_out(node: yaml.Node, known: dict[int, float]) -> float:
-    """The length of a node with all aliases expanded; infinite if it contains an alias for itself."""
+    """Returns the length of a node with all aliases expanded; infinite if the node contains an alias for itself."""
     if id(node) not in known:
         known[id(node)] = inf
         parts = chain(*node.value) if isinstance(node, yaml.MappingNode) else node.value
@@ -49,8 +49,8 @@ def _written_out(node: yaml.Node, known: dict[int, float]) -> float:
 
 
 class _Loader(yaml.SafeLoader):
-    """Reads the core schema of YAML 1.2, and the merge key ``<<`` of YAML 1.1. In that schema, ``no``, ``12:30`` and
-    ``2026-03-01`` are text, and 010 is ten. Refuses other tags and duplicate names in a mapping."""
+    """Reads the core schema of YAML 1.2, in which ``no``, ``12:30`` and ``2026-03-01`` are text, and 010 is ten. Also
+    reads the merge key ``<<`` of YAML 1.1. Refuses other tags and duplicate names in a mapping."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012  PyYAML adds to it
     yaml_constructors: ClassVar[dict[str | None, Any]] = {

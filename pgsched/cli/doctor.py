@@ -23,7 +23,7 @@ _STATUSES = {"fine": 0, "warning": 1, "error": 2}
 @json_option
 @click.pass_context
 def doctor(context: click.Context, /, api: str | None, **flags: Any) -> None:
-    """Check the database, the schema, the workers and their work, and say what to do about problems.
+    """Check the database, the schema, the workers and their work, and say how to fix problems.
 
     Changes nothing. Exit status 0: no problems. 1: warnings. 2: something is not delivered, or the
     database cannot be reached.

@@ -35,7 +35,7 @@ executions.add_command(forecast)
 
 
 def execution_filters(statuses: Sequence[str]) -> Callable[[Question], Question]:
-    """The filter options of a command for executions that have one of these statuses."""
+    """Returns the filter options of a command for executions that can have these statuses."""
     scheduled = partial(click.option, type=instant, metavar="INSTANT")
     return options(
         only("client"),

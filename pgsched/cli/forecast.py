@@ -1,4 +1,4 @@
-"""``pgsched executions forecast``: shows in which minutes more executions fall due than workers can run."""
+"""``pgsched executions forecast``: shows the minutes in which more executions fall due than workers can run."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ _ADVICE = "Spread the load (give jobs a jitter or a window, move one-shots to ot
 async def forecast(connection: Any, minutes: int, per_minute: int | None) -> Answer:
     """Show how many executions fall due in each coming minute, and which minutes are hot.
 
-    A minute is counted only until it is known to be hot.
+    Executions of a minute are counted only until the minute is known to be hot.
     """
     if per_minute is None:
         bound = await coming.bound_of_workers(connection)

@@ -42,10 +42,10 @@ _STEPS: dict[internal_verbs.Step, str] = {
 )
 @actor_option
 async def archive(connection: Any, settings: Settings, directory: Path, most: int, actor: str | None) -> Answer:
-    """Write days past their retention into a directory as compressed CSV, so that workers may drop them.
+    """Archive days past their retention as compressed CSV files in DIRECTORY, so that workers may drop them.
 
-    A day is two files: its executions and their failed attempts. Existing files are replaced. Only the user who runs
-    this may read them.
+    Each day is written to two files: its executions and their failed attempts. Existing files are replaced. Only the
+    user who runs the command may read the files.
     """
     found = (await internal_verbs.days_to_archive(connection))[:most]
     await connection.commit()
@@ -78,7 +78,7 @@ async def mark(connection: Any, first: datetime, last: datetime | None, actor: s
 
 @database_command(history, with_settings=True)
 async def adopt(connection: Any, settings: Settings) -> Answer:
-    """Create tables for days that have none, as workers do within an hour.
+    """Create tables for days that have none. Workers do the same within an hour.
 
     The default partition becomes the table of these days. No row is moved, and nothing waits for a lock.
     """
@@ -104,8 +104,8 @@ async def _adopt(lend: Lend, parent: str) -> internal_verbs.Step:
 
 
 async def _write(lend: Lend, parent: store.Parent, day: date, file: Path) -> None:
-    """Writes a day's rows to a file that only its owner may read. The file gets its final name once it is complete and
-    on disk."""
+    """Writes a day's rows to a file that only its owner may read. Once complete and on disk, the file gets its final
+    name."""
     partial = file.with_suffix(".partial")
     with os.fdopen(open_own(partial, empty=True), "wb") as raw:
         async with lend() as connection:

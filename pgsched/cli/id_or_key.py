@@ -1,7 +1,7 @@
 """Lets users name a job or an execution by its id or its key, with ``--client`` if several clients have that key.
 
-Names are converted to ids only here. An argument is an id if it is a UUID, and otherwise a key. The value of ``--key``
-is always a key.
+Only this module converts names to ids. An argument is an id if it is a UUID, and otherwise a key. The value of
+``--key`` is always a key.
 """
 
 from collections.abc import Awaitable, Callable
@@ -24,7 +24,7 @@ job_option = click.option("--job", metavar="ID-or-KEY", help="Only this job.")
 
 
 def of_one(kind: Kind) -> Callable[[Question], Question]:
-    """Passes a command the ``id`` of one object of this kind, which the user names by id or key."""
+    """Adds an argument for the id or key of one object of this kind, and passes the object's ``id``."""
 
     def decorate(question: Question) -> Question:
         @wraps(question)
@@ -41,8 +41,7 @@ def of_one(kind: Kind) -> Callable[[Question], Question]:
 
 
 def of_job(question: Question) -> Question:
-    """Adds ``--job``, and passes the job's id. The command's ``--client`` says which client the job's key belongs
-    to."""
+    """Adds ``--job``, and passes the job's id. The command must have ``--client``, for the job's key."""
 
     @wraps(question)
     async def asked(backend: Any, *, job: str | None, client: str | None, **given: Any) -> Answer:

@@ -21,13 +21,13 @@ from pgsched.errors import InvalidInput, InvalidOptions, PgschedError
 from pgsched.store.core.text import check_text
 
 Found = tuple[str, Callable[[], Mapping[str, Any]]]
-"""A description of where a job was found, for messages, and a function that returns its declaration or raises a
+"""A description of where a job was found, for messages, and a function that returns the job's declaration or raises a
 PgschedError."""
 
 
 @click.group("import", cls=CommandGroup)
 def import_() -> None:
-    """Turn the jobs of another scheduler into declarations, for `pgsched apply`."""
+    """Convert the jobs of another scheduler to declarations for `pgsched apply`."""
 
 
 _FILE = click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
@@ -55,7 +55,7 @@ def crontab(
 ) -> None:
     """Print declarations for the entries of a crontab: FILE, or - for standard input.
 
-    A command that only calls a URL with curl or wget becomes a call of that URL. Other commands need --target.
+    A command that only gets a URL with curl or wget becomes a call of that URL. Other commands need --target.
     """
     lines = lines_of(_read(file), with_user=system)
     given = partial(_declared, timezone=timezone, target=target)
@@ -89,8 +89,8 @@ def _declared(line: CrontabEntry | LeftOut, *, timezone: str | None, target: str
 
 
 def _digest(line: CrontabEntry) -> str:
-    """A suffix that distinguishes entries with the same name. It depends only on the entry, and stays the same if other
-    lines change."""
+    """Returns a suffix that distinguishes entries with the same name. The suffix depends only on the entry, so it stays
+    the same if other lines change."""
     parts = (line.timezone or "", line.cron, line.user or "", line.command)
     return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
@@ -101,9 +101,9 @@ def _digest(line: CrontabEntry) -> str:
 @json_option
 @click.pass_obj
 def cloud_scheduler(reply: Reply, /, file: str, client: str | None) -> None:
-    """Print declarations for jobs of Google Cloud Scheduler, given as JSON in FILE, or - for standard input.
+    """Print declarations for jobs of Google Cloud Scheduler: JSON from FILE, or - for standard input.
 
-    This is the output of `gcloud scheduler jobs list --format json`. Paused jobs are left out.
+    The JSON is the output of `gcloud scheduler jobs list --format json`. Paused jobs are left out.
     """
     _give(reply, [(job.name, partial(declared_from, job)) for job in jobs_in(_read(file))], client)
 
@@ -137,7 +137,7 @@ def _give(reply: Reply, found: Iterable[Found], client: str | None) -> None:
 
 def _check_sent(job: Mapping[str, Any]) -> None:
     """Raises InvalidOptions or InvalidPayload for a method, header or body that the database would refuse. The command
-    checks this itself, because it does not use the database."""
+    does not use the database, so it repeats these checks."""
     options = job.get("options", {})
     if options.get("method", "POST") not in METHODS:
         raise InvalidOptions(f"its method is {options['method']}: pgsched supports {', '.join(METHODS)}")
@@ -157,7 +157,7 @@ def _pairs(table: Mapping[str, Any]) -> str:
 
 
 def _value(value: Any) -> str:
-    """Formats a value as TOML, with strings written as in JSON."""
+    """Formats a value as TOML. Strings are written as in JSON."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_value(name)} = {_value(one)}" for name, one in value.items()) + "}"
     if isinstance(value, list):

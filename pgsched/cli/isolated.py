@@ -1,7 +1,7 @@
 """Starts and runs the child process that calls handlers in isolation (see ``delivery.isolation``).
 
-The child is ``pgsched worker --isolated``, with the settings and the application of its worker, but it is not a worker
-itself. It holds no leases, and settles only completions that a handler commits in its own transaction.
+The child is ``pgsched worker --isolated``, with the settings and the application of its worker, but it is not itself a
+worker. It holds no leases, and settles only executions that handlers complete in their own transactions.
 """
 
 import asyncio
@@ -50,12 +50,12 @@ def child_starter(settings: Settings) -> StartChild:
 
 
 def serve_isolated(settings: Settings, events: Events) -> None:
-    """Runs the handler calls that the worker sends, one at a time, until the worker closes the pipe or dies."""
+    """Runs the handler calls sent by the worker, one at a time, until the worker closes the pipe or dies."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # works even while a handler holds the GIL
     calls, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)  # so that handlers cannot use the pipes
+    os.dup2(nothing, 0)  # handlers must not use the pipes
     os.dup2(2, 1)
     url = settings.database_url or ""
     channel = PythonChannel(

@@ -107,7 +107,7 @@ switch(jobs, _JOB, "cancel_job", "Cancel a job for good.", "cancelled", "was alr
 @of_one("job")
 @actor_option
 async def trigger(backend: Any, id: UUID) -> Answer:
-    """Run a job now, in addition to its schedule. Prints the execution's id."""
+    """Run a job now, in addition to its schedule, and print the execution's id."""
     execution = await backend.trigger(id)
     return Answer({"id": execution, "job_id": id}, str(execution))
 

@@ -102,7 +102,7 @@ async def rotate(connection: Any, id: str, keep_for: str | None, actor: str | No
 )
 @actor_option
 async def limit(connection: Any, id: str, rate: int | None, burst: int | None, actor: str | None) -> Answer:
-    """Limit a key's requests per second in each API process; without --rate, remove the limit."""
+    """Limit a key's requests per second in each API process. Without --rate, remove the limit."""
     is_changed = await internal_verbs.set_key_rate(connection, id, rate=rate, burst=burst, actor=actor)
     return changed(is_changed, "set", "unchanged", id=id)
 
@@ -111,7 +111,7 @@ async def limit(connection: Any, id: str, rate: int | None, burst: int | None, a
 @click.argument("id")
 @actor_option
 async def revoke(connection: Any, id: str, actor: str | None) -> Answer:
-    """Revoke a key: within a second, every API process refuses it."""
+    """Revoke a key. Within a second, every API process refuses it."""
     return changed(
         await internal_verbs.revoke_key(connection, id, actor=actor), "revoked", "was already revoked", id=id
     )

@@ -1,4 +1,4 @@
-"""``pgsched limits``: how many executions may start in a period, or run at once."""
+"""``pgsched limits``: limits on how many executions start in a period, or run at once."""
 
 from functools import partial
 from typing import Any
@@ -46,6 +46,6 @@ async def set_limit(backend: Any, kind: str, name: str, **amount: Any) -> Answer
 @click.argument("name")
 @actor_option
 async def drop(backend: Any, kind: str, name: str) -> Answer:
-    """Remove a limit; executions that it held back continue."""
+    """Remove a limit. Executions that it held back continue."""
     done = await backend.drop_limit(kind, name)
     return changed(done, "dropped", "did not exist", kind=kind, name=name)

@@ -11,7 +11,7 @@ from pgsched.errors import InvalidSettings
 
 
 def load_app(name: str) -> App:
-    """Imports the App; the current directory is also searched. Raises InvalidSettings, with the reason, if that
+    """Imports the App. The current directory is searched, too. Raises InvalidSettings with the reason if the import
     fails."""
     module_name, _, attribute = name.partition(":")
     if not module_name or not attribute:
@@ -30,7 +30,7 @@ def _module(module_name: str, name: str) -> Any:
         return importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         raise InvalidSettings(f"app is {name!r}, but there is no module {error.name}") from error
-    except Exception as error:  # the module's code may raise anything; the error is the reason to report
+    except Exception as error:  # the module's code may raise any error, which is reported as the reason
         where = traceback.extract_tb(error.__traceback__)[-1]
         reason = f"{type(error).__name__}: {error} ({where.filename}, line {where.lineno})"
         raise InvalidSettings(f"app is {name!r}, but importing it failed with {reason}") from error

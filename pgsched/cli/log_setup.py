@@ -29,23 +29,23 @@ def decided(settings: Settings) -> Settings:
 
 
 def begin_log(settings: Settings) -> None:
-    """Sends all of this process's logs to standard error, and never blocks on writing them."""
+    """Sends all logs of this process to standard error, without ever blocking."""
     handler = _writer()
     handler.setFormatter(formatter(decided(settings).log_format))
     logging.basicConfig(level=settings.log_level.upper(), handlers=[handler])
-    # We log a broken connection once, as our own event; psycopg's log lines would only repeat that.
+    # A broken connection is logged once, as one of our events, which psycopg's log lines would only repeat.
     logging.getLogger("psycopg").setLevel(logging.ERROR)
 
 
 def _writer() -> logging.Handler:
     try:
         return LogWriter(sys.stderr.fileno())
-    except io.UnsupportedOperation:  # stderr has been replaced, as in a notebook: write to the replacement
+    except io.UnsupportedOperation:  # stderr has been replaced, as in a notebook, so the log goes to the replacement
         return logging.StreamHandler()
 
 
 def formatter(log_format: str) -> logging.Formatter:
-    """The formatter for the log format ``human`` or ``json``."""
+    """Returns the formatter for the log format ``human`` or ``json``."""
     if log_format == "human":
         return Printable("%(asctime)s %(levelname)s %(name)s %(message)s")
     return JsonLines()
@@ -61,8 +61,8 @@ class Printable(logging.Formatter):
 class JsonLines(logging.Formatter):
     """Writes each record as one JSON object in ASCII, without passwords.
 
-    The object for one of our events has the event's name and fields instead of its text. For other records, it has the
-    text and the fields given as ``extra``.
+    For one of our events, the object contains the event's name and fields instead of its text. For any other record, it
+    contains the text and the fields given as ``extra``.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -109,7 +109,8 @@ def _line(told: dict[str, Any]) -> str:
 
 
 def _written(value: Any) -> Any:
-    """Converts a field's value; replaces one that cannot be converted, or contains itself, so that the line is kept."""
+    """Converts a field's value for JSON. Replaces a value that cannot be converted, or that contains itself, so that
+    the log line is not lost."""
     try:
         return _without_passwords(value)
     except Exception as error:

@@ -49,7 +49,7 @@ _SECTIONS = {
     },
 }
 _NO_ARGUMENTS: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
-"""The exception for a group that is called without a command. Click before 8.2 shows the help instead."""
+"""The exception for a group that is called without a command, for which Click before 8.2 shows the help instead."""
 
 
 class Commands(CommandGroup):
@@ -67,8 +67,8 @@ class Commands(CommandGroup):
 
 
 def _prepare_streams() -> None:
-    """Makes the standard streams safe to use: escapes characters that an encoding lacks, and replaces a closed stream
-    with the null device."""
+    """Makes the standard streams safe to use: escapes characters that the stream's encoding lacks, and replaces a
+    closed stream with the null device."""
     if sys.stdin is None:
         sys.stdin = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115
     for name in ("stdout", "stderr"):
@@ -96,7 +96,7 @@ def _status(reply: Reply, run: Callable[[], Any]) -> int:
         reply.fail(error.code, str(error))
         return 2 if isinstance(error, InvalidInput) else 1
     except BrokenPipeError:
-        sys.stderr.close()  # the reader is gone; prevents the interpreter from reporting it
+        sys.stderr.close()  # otherwise, the interpreter would report that the reader is gone
         return 1
     except OSError as error:
         reply.fail(PgschedError.code, str(error))
@@ -108,7 +108,7 @@ def _status(reply: Reply, run: Callable[[], Any]) -> int:
 
 
 def _database_error(reply: Reply, error: Exception) -> int:
-    """Explains a driver error that a command did not handle. Any other error is raised again, with its traceback."""
+    """Explains a driver error that a command did not handle. Raises any other error again, with its traceback."""
     from pgsched.store.core.refusals import refusal
 
     found = refusal(error)

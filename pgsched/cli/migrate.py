@@ -50,7 +50,7 @@ def migrate(context: click.Context, /, as_sql: bool, replace: bool, **flags: Any
 
 
 def note_room(reply: Reply, settings: Settings) -> None:
-    """Prints a note if the server's lock table is too small, or if any login can fill it."""
+    """Prints a note if the server's lock table is too small, or if every login can fill it."""
     for remark in ask(settings, remarks):
         reply.note(remark)
 

@@ -12,8 +12,8 @@ _MOST_BEHIND = 4 * 1024 * 1024
 
 
 class LogWriter(logging.Handler):
-    """Writes lines to a file descriptor: at once if it accepts them, or else later, from a thread. At most 4 MiB of
-    lines wait. Further lines are dropped, and a later line reports how many."""
+    """Writes lines to a file descriptor, or queues them for a thread if the descriptor would block. The queue holds up
+    to 4 MiB. Further lines are dropped, and a later line reports how many."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class LogWriter(logging.Handler):
                 self._keep(line)
 
     def flush(self) -> None:
-        """Waits until all lines are written, but no longer than a second, because the reader may be stuck."""
+        """Waits until all lines are written, but at most a second, because the reader may be stuck."""
         until = time.monotonic() + 1
         with self._changed:
             while self._behind and (left := until - time.monotonic()) > 0:
@@ -48,8 +48,8 @@ class LogWriter(logging.Handler):
         return self.format(record).encode("utf-8", "backslashreplace") + b"\n"
 
     def _write(self, line: bytes) -> bytes:
-        """Writes as much as the descriptor accepts without blocking, and returns the rest. A broken descriptor loses
-        the line."""
+        """Writes as much as the descriptor accepts without blocking, and returns the rest of the line. If the
+        descriptor is broken, the line is lost."""
         with suppress(BlockingIOError):
             while line and self._taking.poll(0):
                 try:

@@ -27,7 +27,7 @@ payload_option = click.option(
 
 
 def options(*decorators: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    """Combines several options into one decorator. Help lists the options in the given order."""
+    """Combines options into one decorator. The help lists them in the given order."""
 
     def decorate(command: Command) -> Command:
         for give in reversed(decorators):
@@ -38,7 +38,8 @@ def options(*decorators: Callable[[Command], Command]) -> Callable[[Command], Co
 
 
 def no_password(context: click.Context, parameter: click.Parameter, given: str | None) -> str | None:
-    """The callback of a flag that must not contain a password: all users of a machine can read process arguments."""
+    """The callback of a flag that must not contain a password, because all users of a machine can read process
+    arguments."""
     name = parameter.name or ""
     if given and context.get_parameter_source(name) is ParameterSource.COMMANDLINE and has_password(given):
         apart = ", or leave the password out and set PGPASSWORD or PGPASSFILE" if name == "database_url" else ""
@@ -55,7 +56,7 @@ note_and_actor = options(
 
 
 def many_option(flag: str, text: str, kind: Any = assignment) -> Callable[[Command], Command]:
-    """A repeatable option such as ``--option NAME=VALUE``. The command gets a dict or None, as ``options``."""
+    """Adds a repeatable option such as ``--option NAME=VALUE``. The command gets a dict, or None, as ``options``."""
     name, metavar = f"{flag.removeprefix('--')}s", "NAME=VALUE" if kind is assignment else "NAME=TEXT"
     return click.option(
         flag,
@@ -69,7 +70,7 @@ def many_option(flag: str, text: str, kind: Any = assignment) -> Callable[[Comma
 
 
 def status_option(statuses: Sequence[str]) -> Callable[[Command], Command]:
-    """The repeatable option ``--status``. The command gets a list without duplicates, or None."""
+    """Adds the repeatable option ``--status``. The command gets a list without duplicates, or None."""
     return click.option(
         "--status",
         multiple=True,
@@ -96,7 +97,7 @@ def only(*names: str) -> Callable[[Command], Command]:
 
 
 def recurrence_options(*, is_new: bool) -> Callable[[Command], Command]:
-    """``--cron``, ``--every`` and related options. Help shows defaults only if ``is_new``: an edit has none."""
+    """Adds ``--cron``, ``--every`` and related options. The help shows defaults if ``is_new``; an edit has none."""
     zone, gap, overlap = (f"  [default: {name}]" if is_new else "" for name in ("UTC", "shift", "first"))
     return options(
         click.option(

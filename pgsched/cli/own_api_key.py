@@ -1,6 +1,6 @@
 """The API key that ``pgsched up`` creates once per data directory, so that its API refuses requests without a key.
 
-The key is stored as a request header, so that ``curl -H @FILE`` needs no secret on its command line.
+The key is stored as a request header, so that users can run ``curl -H @FILE`` without a secret on the command line.
 """
 
 from pathlib import Path
@@ -20,7 +20,7 @@ _HEADER = "Authorization: Bearer "
 
 def own_key(settings: Settings) -> Path:
     """Returns the path of the file with the header, which only its owner may read. The key has every scope. If the
-    database does not accept the stored key, a new one is created. Raises PgschedError and OSError."""
+    database does not accept the stored key, creates a new key. Raises PgschedError and OSError."""
     file = Path(settings.data_dir) / "authorization"
     found = _token_in(file)
     made = ask(settings, lambda connection: _made(connection, found))

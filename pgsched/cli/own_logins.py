@@ -23,8 +23,8 @@ def own_logins(url: str, passwords: Path) -> Logins:
 
 
 def instead_of_superuser(url: str, passwords: Path, reply: Reply) -> Logins | None:
-    """Returns our own logins if the URL is a superuser's, or else None. If the logins cannot be created, prints a note
-    and returns None. Raises PgschedError if the database cannot be reached.
+    """Creates and returns our own logins if the URL is a superuser's; otherwise returns None. If the logins cannot be
+    created, prints a note and returns None. Raises PgschedError if the database cannot be reached.
     """
     with explained():
         if not is_superuser(url):

@@ -1,4 +1,4 @@
-"""Parses the parameters that several commands share: instants, JSON, ids. Each function is a parameter's ``type``."""
+"""Parses parameters that several commands share: instants, JSON, ids. Click calls the functions as parameter types."""
 
 import json
 import sys
@@ -18,7 +18,7 @@ from pgsched.errors import InvalidInput, InvalidSchedule
 
 
 class Number(click.FloatRange):
-    """A finite number. Click itself accepts NaN in any range."""
+    """A finite number. Click's own type accepts NaN in any range."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         found = super().convert(value, param, ctx)
@@ -47,7 +47,7 @@ def duration(text: str) -> timedelta:
 
 
 def json_text(text: str) -> msgspec.Raw:
-    """JSON text, checked but not changed. @FILE reads it from a file, and - from standard input."""
+    """JSON text, which is checked but not changed. @FILE reads the text from a file, and - from standard input."""
     read = _read(text)
     try:
         json.loads(read, parse_int=str, parse_constant=_no_number)
@@ -74,7 +74,7 @@ def _read(text: str) -> str:
 
 
 def assignment(text: str) -> tuple[str, Any]:
-    """NAME=VALUE. A value that is valid JSON is parsed; any other is text."""
+    """NAME=VALUE. The value is parsed if it is valid JSON, and is text otherwise."""
     name, value = _pair(text, "an option: write NAME=VALUE, such as timeout=PT5S")
     try:
         return name, json.loads(value)

@@ -1,4 +1,4 @@
-"""``pgsched jobs preview``: shows when a schedule fires. It needs the database or the API only to preview a job."""
+"""``pgsched jobs preview``: shows when a schedule fires. Only the preview of a job needs the database or the API."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ from pgsched.domain.schedule import write_instant
 from pgsched.errors import InvalidInput
 
 _Named = tuple[str | None, str | None, str | None]
-"""A job's id or key, its key alone, and the client of that key."""
+"""The values that name a job: the argument (its id or key), ``--key``, and ``--client``."""
 
 
 @click.command()
@@ -50,7 +50,7 @@ def preview(
 ) -> None:
     """Show the next instants of a schedule, in its time zone and in UTC.
 
-    For a job, show its instants, and those that it would have with the given changes.
+    For a job, show its next instants without and with the given changes.
     """
     flags = {name: given.pop(name) for name in (*DATABASE, "config")}
     if name is not None or key is not None:

@@ -24,7 +24,7 @@ queues = CommandGroup("queues")
 
 @command(queues, "list")
 async def list_queues(backend: Any) -> Answer:
-    """List queues; waiting executions are counted up to 10,000."""
+    """List queues. Waiting executions are counted up to 10,000."""
     found = await backend.list_queues()
     return Answer({"items": found}, table(_COLUMNS, cells(_COLUMNS, found)))
 
@@ -42,7 +42,7 @@ async def show(backend: Any, name: str) -> Answer:
 @_queue_options
 @actor_option
 async def create(backend: Any, name: str, pulled: bool, **given: Any) -> Answer:
-    """Create a queue while workers run. Workers started with its name serve it."""
+    """Create a queue. Workers that are started with its name serve it."""
     advice = await backend.add_queue(name, pulled=pulled, settings=changes_in(given))
     how = "consumers claim from it" if pulled else f"serve it with pgsched worker --queues {name}"
     return Answer({"name": name}, f"created; {how}", advice)
@@ -74,6 +74,6 @@ switch(queues, _NAME, "resume_queue", "Resume a paused queue.", "resumed", "was 
 @click.argument("name")
 @actor_option
 async def drop(backend: Any, name: str) -> Answer:
-    """Drop a queue in which nothing waits or runs; its history stays."""
+    """Drop a queue in which nothing waits or runs. Its history stays."""
     await backend.drop_queue(name)
     return changed(True, "dropped", "", name=name)

@@ -1,4 +1,4 @@
-"""``pgsched admin recover``: shows what a restored or copied database would fire, and releases it."""
+"""``pgsched admin recover``: shows what a restored or copied database would fire, and releases the installation."""
 
 from dataclasses import asdict
 from typing import Any
@@ -45,10 +45,10 @@ _CALLS = ("called", "executions")
     actor_option,
 )
 async def recover(connection: Any, settings: Settings, hold: bool, release: bool, **given: Any) -> Answer:
-    """Show what a restored or copied database would fire, and release it.
+    """Show what a restored or copied database would fire, or release the installation.
 
-    Without --release or --hold, it changes nothing, except that it holds an installation whose workers last ran on
-    another server. With --release, it holds the installation, applies the options, and then lets workers continue.
+    Without --release or --hold, changes nothing, except that it holds an installation whose workers last ran on another
+    server. With --release, holds the installation, applies the options, and then lets workers continue.
     """
     await internal_verbs.check_same_server(connection)
     said = {"note": given.pop("note"), "actor": given.pop("actor")}
@@ -58,7 +58,7 @@ async def recover(connection: Any, settings: Settings, hold: bool, release: bool
     if hold and release:
         raise InvalidInput("--hold and --release cannot be combined: give one of them")
     found = await recovery_preview.preview(connection)
-    if hold or release:  # the rest may take a while, and must apply to the rows just found
+    if hold or release:  # the release may take a while, and must apply to the rows just found
         await verbs.pause(connection, "installation", **said)
     state = await installation_settings.get_installation(connection)
     answer = {"held_since": state.held_since, "reason": state.reason, **asdict(found)}

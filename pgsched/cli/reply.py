@@ -1,7 +1,7 @@
 """A command's single answer: text or, with ``--json``, exactly one JSON object on standard output.
 
-Its values may come from anyone who can schedule, respond to a call or name something. Unprintable characters are
-therefore escaped, in text and JSON, on standard output and standard error.
+Values in an answer may come from anyone who can schedule, respond to a call or name something. Unprintable characters
+are therefore escaped, in text and JSON, on standard output and standard error.
 """
 
 import re
@@ -22,7 +22,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class Reply:
-    """Prints the single answer or error of a command. Everything else goes to standard error."""
+    """Prints a command's single answer or error. Everything else goes to standard error."""
 
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json
@@ -34,8 +34,8 @@ class Reply:
         click.echo(_dumps(value) if self.as_json else _lines(text))
 
     def fail(self, code: str, message: str) -> None:
-        """Answers with an error, with any passwords removed. If an answer was already given, the error goes to standard
-        error, even with ``--json``."""
+        """Answers with an error, with any passwords removed. If an answer was already given, prints the error on
+        standard error, even with ``--json``."""
         message = without_passwords(message)
         if self.as_json and not self._given:
             self.give({"error": {"code": code, "message": message}}, "")
@@ -60,8 +60,8 @@ def json_option(command: Command) -> Command:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Formats rows under their headings, padded with spaces. None is shown as a dash. On a terminal, the widest columns
-    are cut to fit, but never below the length of an id."""
+    """Formats rows under their headings, padded with spaces. None becomes a dash. On a terminal, the widest columns are
+    cut until the lines fit, but never below the length of an id."""
     cells = [[_cell(value) for value in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
     widths = _fitting(widths, shutil.get_terminal_size().columns) if sys.stdout.isatty() else widths
@@ -73,7 +73,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def _fitting(widths: list[int], room: int) -> list[int]:
-    """Narrows the widest columns until lines fit, if possible."""
+    """Narrows the widest columns until the lines fit, if possible."""
     over = sum(widths) + 2 * (len(widths) - 1) - room
     while over > 0 and (widest := max(widths)) > _UNCUT:
         beside = max((width for width in widths if width < widest), default=_UNCUT)

@@ -47,7 +47,7 @@ _NOT_SCHEDULED = {
     help="Outcome that --after waits for: success or any.",
 )
 async def schedule(backend: Any, target: str, **given: Any) -> Answer:
-    """Schedule a call of TARGET: once, now or later, or repeatedly.
+    """Schedule a call of TARGET: once (now or later), or repeatedly.
 
     TARGET is a URI such as https://host/path or python:name. Prints the id; with --json, also the outcome: created,
     replaced, existing or ended.

@@ -1,4 +1,4 @@
-"""``pgsched admin secrets``: secrets, which options refer to by name. They cannot be read back.
+"""``pgsched admin secrets``: secrets that options refer to by name, and that cannot be read back.
 
 Values are read from standard input or a prompt, because every user of the machine can read process arguments.
 """
@@ -37,7 +37,7 @@ secrets = CommandGroup("secrets")
 async def put(backend: Any, client: str, name: str, hosts: tuple[str, ...]) -> Answer:
     """Store a secret of CLIENT as NAME, from standard input or a prompt.
 
-    It is sent only to the given hosts. Give a host's port unless that is 80 or 443.
+    The secret is sent only to the given hosts. Include a host's port unless it is 80 or 443.
     """
     text = click.prompt("Value", hide_input=True) if sys.stdin.isatty() else sys.stdin.read().rstrip("\r\n")
     made = await backend.store_secret(client, name, text, hosts=hosts or None)
@@ -57,13 +57,13 @@ async def list_secrets(backend: Any, client: str, limit: int, after: str | None)
 @click.argument("name")
 @actor_option
 async def drop(backend: Any, client: str, name: str) -> Answer:
-    """Delete a secret; attempts that refer to it fail from then on."""
+    """Delete a secret. Attempts that refer to it fail from then on."""
     return changed(await backend.drop_secret(client, name), "dropped", "did not exist", client=client, name=name)
 
 
 @database_command(secrets, with_settings=True)
 async def reseal(connection: Any, settings: Settings) -> Answer:
-    """Encrypt all secrets with the first of secret_keys, so that the others can be removed."""
+    """Encrypt all secrets with the first key in secret_keys, so that the others can be removed."""
     done = await store.reseal_all(connection, KeyRing.parse(settings.secret_keys))
     return Answer({"resealed": done}, f"{done} resealed")
 

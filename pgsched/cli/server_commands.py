@@ -1,4 +1,4 @@
-"""``pgsched api`` and ``pgsched worker``: the processes of a production installation, each in the foreground."""
+"""``pgsched api`` and ``pgsched worker``: the processes of a production installation, which run in the foreground."""
 
 import asyncio
 import dataclasses
@@ -47,7 +47,7 @@ count_option = click.option("--count-into", type=Path, hidden=True)
 def api(reply: Reply, /, supervised: bool, told: bool, **flags: Any) -> None:
     """Serve the REST API until SIGTERM or Ctrl-C."""
     with extra("server", by="pgsched api"):
-        from pgsched.api.server import serve  # imported first, while the parent is still preparing the database
+        from pgsched.api.server import serve  # imported first, because the parent may still be preparing the database
     if told:
         hear_settings()
     settings = with_database(load_settings(flags))
@@ -63,7 +63,7 @@ def api(reply: Reply, /, supervised: bool, told: bool, **flags: Any) -> None:
 
 @click.command()
 @settings_options(WORKER)
-@click.option("--check", is_flag=True, help="Only check whether a worker on this machine is alive.")
+@click.option("--check", is_flag=True, help="Only check whether a worker on this machine is running.")
 @json_option
 @supervised_option
 @isolated_option
@@ -85,7 +85,7 @@ def worker(
         return
     from pgsched.scheduler.channels import ways_out
 
-    ways_out(settings)  # so that invalid settings are reported once, not by each process
+    ways_out(settings)  # reports invalid settings once, instead of in each process
     reply: Reply = context.obj
     try:
         if check:
@@ -104,8 +104,8 @@ def worker(
 
 
 def _check(settings: Settings, reply: Reply) -> None:
-    """Lists the running workers on this machine, for a container's health check. Raises NotFound if there are
-    none."""
+    """Lists the running workers on this machine, for a container's health check. Raises NotFound if no worker is
+    running."""
     host = socket.gethostname()
     with explained(), transaction(settings.database_url or "") as connection:
         found = of_host(connection, host)
@@ -116,7 +116,7 @@ def _check(settings: Settings, reply: Reply) -> None:
 
 @contextmanager
 def shown(settings: Settings) -> Iterator["MetricsPage | None"]:
-    """Serves the metrics of worker processes, if ``metrics`` is set."""
+    """Serves the metrics of the worker processes during the block, if ``metrics`` is set."""
     if not settings.metrics:
         yield None
         return
@@ -129,14 +129,14 @@ def shown(settings: Settings) -> Iterator["MetricsPage | None"]:
 def _work(
     settings: Settings, reply: Reply, metrics: "MetricsPage | None", *, supervised: bool, count_into: Path | None
 ) -> None:
-    """Runs a worker in this process. If it is one of several, a supervisor restarts it, and it writes its counts to the
-    supervisor's directory."""
+    """Runs a worker in this process. If it is one of several processes, it writes its counts to the supervisor's
+    directory ``count_into``."""
     from pgsched.cli.isolated import child_starter
     from pgsched.cli.load_app import load_app
     from pgsched.worker_process import run_worker
 
     _begin(settings)
-    os.environ.pop("PGSCHED_SECRET_KEYS", None)  # it is in settings; handlers' programs must not inherit it
+    os.environ.pop("PGSCHED_SECRET_KEYS", None)  # programs that handlers start must not inherit the keys
     orders = Orders(settings) if supervised else None
     app = load_app(settings.app) if settings.app else None
     into = metrics.directory if metrics else count_into
@@ -150,7 +150,7 @@ def _work(
             start_child=child_starter(settings) if app else None,
             orders=orders,
             counting=counting,
-            waits=not supervised,  # a supervisor restarts it instead
+            waits=not supervised,  # a supervisor restarts the process instead
         )
 
 
@@ -172,7 +172,7 @@ def _supervise(settings: Settings, reply: Reply, metrics: "MetricsPage | None") 
 
     _begin(settings)
     with explained():
-        awaited_database(settings, _events(None))  # so that a missing database is reported once, not by each process
+        awaited_database(settings, _events(None))  # reports a missing database once, instead of in each process
     asyncio.run(_keep_running(settings, reply, metrics))
 
 
@@ -185,7 +185,7 @@ async def _keep_running(settings: Settings, reply: Reply, metrics: "MetricsPage 
 
 
 def worker_program(number: int, settings: Settings, metrics: "MetricsPage | None") -> Program:
-    """The program for one worker process, which counts for the metrics page if there is one."""
+    """Returns the program for one worker process. If there is a metrics page, the process writes counts for it."""
     own = dataclasses.replace(settings, processes=1, metrics="")
     return program(f"worker-{number}", ["worker", *counting_words(metrics.directory if metrics else None)], own)
 
@@ -200,8 +200,8 @@ def _ready(settings: Settings, reply: Reply, metrics: "MetricsPage | None") -> N
 
 
 def _begin(settings: Settings) -> None:
-    # Nothing is in flight during startup, so the process can exit at once. SystemExit would be no safer, because code
-    # that runs during startup might catch it.
+    # Nothing is in flight during startup, so the process can exit at once. It does not raise SystemExit, because code
+    # that runs during startup might catch that.
     for stop in (signal.SIGTERM, signal.SIGQUIT):
         signal.signal(stop, lambda *_: os._exit(0))
     begin_log(settings)

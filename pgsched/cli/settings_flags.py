@@ -1,4 +1,4 @@
-"""The flags for settings, and their merge with ``PGSCHED_*`` variables and ``pgsched.toml``."""
+"""The flags for settings, which are merged with ``PGSCHED_*`` variables and ``pgsched.toml``."""
 
 import dataclasses
 import os
@@ -55,8 +55,8 @@ def load_settings(flags: Mapping[str, Any], *, delivers: bool = False) -> Settin
     """Merges a command's flags, the environment and the file. If none of them sets ``secret_keys``, uses the keys that
     ``pgsched up`` stored in the data directory.
 
-    With ``delivers`` and the embedded database of ``pgsched up``, private targets are allowed by default. Targets that
-    are tried out there are usually on the same machine, and every worker on that database should treat them alike.
+    With ``delivers`` and the embedded database of ``pgsched up``, private targets are allowed by default. Targets of
+    such a database are usually on the same machine, and all its workers should treat them alike.
 
     Raises InvalidSettings.
     """
@@ -73,9 +73,10 @@ def load_settings(flags: Mapping[str, Any], *, delivers: bool = False) -> Settin
 
 
 def with_database(settings: Settings) -> Settings:
-    """The settings with a database: the one that is set, or that of the ``pgsched up`` running in this data directory.
+    """Returns the settings with a database: the database that is set, or else that of the ``pgsched up`` running in
+    this data directory.
 
-    Raises InvalidSettings if neither exists.
+    Raises InvalidSettings if there is neither.
     """
     url = settings.database_url or running_url(Path(settings.data_dir) / "postgres")
     if url is None:
@@ -86,12 +87,12 @@ def with_database(settings: Settings) -> Settings:
 
 
 def as_environment(settings: Settings) -> dict[str, str]:
-    """The environment in which a child process has exactly these settings."""
+    """Returns the environment for a child process with exactly these settings."""
     return without_settings() | as_variables(settings)
 
 
 def as_variables(settings: Settings) -> dict[str, str]:
-    """The environment variables for these settings."""
+    """Returns the environment variables for these settings."""
     return {
         f"PGSCHED_{field.name.upper()}": str(value)
         for field in dataclasses.fields(settings)
@@ -100,7 +101,7 @@ def as_variables(settings: Settings) -> dict[str, str]:
 
 
 def without_settings() -> dict[str, str]:
-    """This process's environment without ``PGSCHED_*``."""
+    """Returns this process's environment without ``PGSCHED_*`` variables."""
     return {name: value for name, value in os.environ.items() if not name.startswith("PGSCHED_")}
 
 

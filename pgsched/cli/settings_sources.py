@@ -1,6 +1,6 @@
 """Merges the settings from flags, environment and ``pgsched.toml``, in this order of precedence.
 
-Each source contains only the settings that are set there. Defaults are filled in once, after the merge.
+A source contains only the settings that are set there. Defaults are filled in once, after the merge.
 """
 
 import difflib
@@ -21,7 +21,7 @@ _PREFIX = "PGSCHED_"
 API, API_KEY = "PGSCHED_API", "PGSCHED_API_KEY"
 """Variables that are not settings: the API's address and an API key, for commands that use the API."""
 _RESEMBLANCE = 0.8
-# Variables that Kubernetes sets in every container for each service, and Docker for each linked container.
+# Variables that Kubernetes sets in every container for each service, and that Docker sets for each linked container.
 _INJECTED = re.compile(
     r"PGSCHED_(?:\w+_)?(?:SERVICE_(?:HOST|PORT(?:_\w+)?)|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?|ENV_\w+|NAME)"
 )
@@ -35,7 +35,7 @@ def load(
     file: Path | None = None,
     defaults: Mapping[str, Any] | None = None,
 ) -> Settings:
-    """Merges the three sources; ``defaults`` apply to settings that no source sets. A flag of None counts as unset.
+    """Merges the three sources. ``defaults`` apply to settings that no source sets. A flag of None counts as not set.
 
     Raises InvalidSettings for an unknown name in the file, a variable that looks like a misspelt setting, or an invalid
     value.
@@ -54,7 +54,7 @@ def _from_file(file: Path | None) -> dict[str, Any]:
         raise InvalidSettings(f"cannot read {file}: {error.strerror}") from error
     except RecursionError:
         raise InvalidSettings(f"{file} is nested too deeply: write fewer levels") from None
-    except ValueError as error:  # also raised for invalid UTF-8, and for numbers with thousands of digits
+    except ValueError as error:  # invalid TOML or UTF-8, or a number with thousands of digits
         raise InvalidSettings(f"{file} is not TOML: {error}") from error
     found.pop("jobs", None)  # for pgsched apply
     for name in found:
@@ -63,8 +63,8 @@ def _from_file(file: Path | None) -> dict[str, Any]:
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
-    """The settings among the environment variables. Not every ``PGSCHED_*`` variable is a setting: a Kubernetes service
-    or a linked container named ``pgsched`` adds variables such as ``PGSCHED_PORT=tcp://10.0.0.7:8080``.
+    """Returns the settings among the environment variables. Not every ``PGSCHED_*`` variable is a setting: a Kubernetes
+    service or a linked container named ``pgsched`` adds variables such as ``PGSCHED_PORT=tcp://10.0.0.7:8080``.
 
     Raises InvalidSettings for a variable that looks like a misspelt setting.
     """
@@ -81,7 +81,8 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
 
 
 def unread(environment: Mapping[str, str]) -> list[str]:
-    """The ``PGSCHED_*`` variables that are neither settings, nor injected by a cluster, nor used by tests."""
+    """Returns unknown ``PGSCHED_*`` variables, which are not settings, are not used by commands or tests, and were not
+    injected by Kubernetes or Docker."""
     return sorted(
         variable
         for variable, value in environment.items()

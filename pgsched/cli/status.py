@@ -20,11 +20,11 @@ _WORKER = ("id", "name", "queues", "release", "started_at")
 
 @database_command()
 async def status(connection: Any) -> Answer:
-    """Show executions by status, the last hour's throughput, the workers, how late the oldest due execution is, and
+    """Show executions by status, the last hour's throughput, the workers, the lateness of the oldest due execution, and
     what no worker can deliver.
 
-    Each count stops at 10,000, to stay fast with millions of rows. Also lists prepared transactions that have not
-    ended, because their locks block other work.
+    Counts stop at 10,000, so that the command stays fast with millions of rows. Also lists prepared transactions that
+    have not ended, because their locks block other work.
     """
     counts = await overview.count(connection)
     state = await get_installation(connection)

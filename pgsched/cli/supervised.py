@@ -1,4 +1,4 @@
-"""The child's side of the three rules of ``pgsched.cli.supervisor``."""
+"""Implements the three rules of ``pgsched.cli.supervisor`` for children."""
 
 import ctypes
 import json
@@ -18,18 +18,18 @@ _PR_SET_PDEATHSIG = 1
 
 
 def program(name: str, command: Sequence[str], settings: Settings) -> Program:
-    """A pgsched command as a supervised program with exactly these settings.
+    """Returns a pgsched command as a supervised program with exactly these settings.
 
-    ``-P`` prevents modules in the current directory from shadowing installed ones. The empty settings file prevents a
-    ``pgsched.toml`` there from changing the settings.
+    Because of ``-P``, modules in the current directory cannot shadow installed modules. Because of the empty settings
+    file, a ``pgsched.toml`` in that directory cannot change the settings.
     """
     stop = longest_stop(settings) if command[0] == "worker" else None
     return Program(name=name, command=_words(command), environment=as_environment(settings), longest_stop=stop)
 
 
 def api_program(settings: Settings | None = None) -> Program:
-    """The API as a supervised program. Without ``settings``, it is started early, because its imports are slow, and
-    reads its settings from standard input later."""
+    """Returns the API as a supervised program. Without ``settings``, the program can be started early, because its
+    imports are slow; it then reads its settings from standard input."""
     said = b"" if settings is None else json.dumps(as_variables(settings)).encode() + b"\n"
     return Program(name="api", command=_words(["api", "--told"]), environment=without_settings(), said=said)
 
@@ -37,7 +37,7 @@ def api_program(settings: Settings | None = None) -> Program:
 def hear_settings() -> None:
     """Reads the settings that the parent sends, and puts them into the environment. Ends the process if the pipe closes
     before they arrive."""
-    with os.fdopen(os.dup(0), "rb", buffering=0) as heard:  # unbuffered, so as not to consume what follows
+    with os.fdopen(os.dup(0), "rb", buffering=0) as heard:  # unbuffered, because later lines must not be consumed
         line = heard.readline()
     if not line:
         os._exit(0)
@@ -49,24 +49,24 @@ def _words(command: Sequence[str]) -> list[str]:
 
 
 def counting_words(directory: Path | None) -> list[str]:
-    """The arguments that make a worker process write its counts to this directory."""
+    """Returns the arguments that make a worker process write its counts to this directory."""
     return [] if directory is None else [f"--count-into={directory}"]
 
 
 def longest_stop(settings: Settings) -> float | None:
-    """The maximum number of seconds that a worker process may stay stopped by a signal, or None for no limit."""
+    """Returns how many seconds a worker process may stay stopped by a signal, or None for no limit."""
     return settings.blocked_timeout + settings.lease if settings.blocked_timeout else None
 
 
 def stop_when_orphaned(settings: Settings) -> None:
-    """Sends this process SIGTERM when its standard input ends, and SIGKILL if it does not drain in time."""
+    """Sends this process SIGTERM when its standard input ends, and ends the process if it does not drain in time."""
     _follow(0, settings, told=lambda: None, orphaned=lambda: os.kill(os.getpid(), signal.SIGTERM))
 
 
 class Orders:
-    """Receives the supervisor's orders to stop, in a process with handlers. Standard input is moved to another
-    descriptor, so that handlers can neither read nor close it. Until a callback is set, nothing is in flight, and an
-    order ends the process."""
+    """Receives the supervisor's orders to stop, in a process with handlers. Moves standard input to another descriptor,
+    so that handlers can neither read nor close it. Until a callback is set, nothing is in flight, so an order ends the
+    process at once."""
 
     def __init__(self, settings: Settings) -> None:
         self._stop: Callable[[], None] = lambda: os._exit(0)
@@ -77,7 +77,7 @@ class Orders:
         _follow(lifeline, settings, told=self._obey, orphaned=self._obey)
 
     def __call__(self, stop: Callable[[], None]) -> None:
-        """Calls ``stop``, in a thread, when the supervisor orders a stop or dies."""
+        """Sets the callback, which is called in a thread when the supervisor orders a stop or dies."""
         self._stop = stop
 
     def _obey(self) -> None:
@@ -85,9 +85,10 @@ class Orders:
 
 
 def _follow(lifeline: int, settings: Settings, *, told: Callable[[], None], orphaned: Callable[[], None]) -> None:
-    """Reads the lifeline in a thread. Kills the process if it is orphaned and does not drain in time.
+    """Reads the lifeline in a thread. Ends the process if it is orphaned and does not drain in time.
 
-    On Linux, a process stopped by a signal continues when its parent dies, because no other process would end it."""
+    On Linux, makes a process that a signal has stopped continue when its parent dies, because nothing else would end
+    the process."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGCONT)
 

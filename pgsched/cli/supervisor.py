@@ -1,14 +1,14 @@
 """Keeps child processes running, and stops them together.
 
 Children are ordinary programs started by ``exec`` (for pgsched: ``python -m pgsched.cli.main worker …``), not forked or
-spawned interpreters. They share no memory, sockets or threads with the supervisor, have their own name in ``ps``, and
-take their settings from the environment like any worker. Any program that follows three rules can be supervised; the
-tests use this.
+spawned interpreters. They share no memory, sockets or threads with the supervisor, have their own names in ``ps``, and
+take their settings from the environment like any worker. Any program that follows three rules can be supervised, which
+is useful for tests.
 
 1. A child writes a line to standard output when it is ready. Its standard error is passed on, and the last lines are
    shown if it fails.
 2. A child's standard input is a lifeline, which ends when the supervisor ends for any reason (see
-   ``stop_when_orphaned``). If settings are sent this way, they are the first line.
+   ``stop_when_orphaned``). If the child reads settings from the lifeline, they are its first line.
 3. A child drains and exits on SIGTERM. The supervisor first writes a line to the child's standard input, which tells a
    child with handlers that the signal does not come from a handler. Each child has its own process group, so that a
    terminal's Ctrl-C reaches it only once, through the supervisor.
@@ -16,8 +16,8 @@ tests use this.
 A child that dies is started again: at once if it had been ready for STEADY seconds, otherwise after a pause that
 doubles each time. If a child fails FAILURES times within WINDOW seconds without ever being ready, the supervisor ends.
 The exit status EX_TEMPFAIL (the database is unavailable) does not count as a failure. A child that stays stopped, for
-example by SIGSTOP, is killed. The first SIGINT, SIGTERM, SIGHUP or SIGQUIT stops the children and waits for them; the
-second kills them.
+example by SIGSTOP, is killed. On the first SIGINT, SIGTERM, SIGHUP or SIGQUIT, the supervisor stops the children and
+waits for them; on the second, it kills them.
 """
 
 import asyncio
@@ -37,15 +37,15 @@ FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 3.0
 STEADY = 1.0
 HAND_BACK = 3.0
-"""Seconds that children have, after the drain timeout, to hand back their rows."""
+"""The number of seconds after the drain timeout in which children hand back their rows."""
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """A child to keep running, with exactly this environment. ``said`` is written to its standard input.
-    ``longest_stop`` is how many seconds a signal may keep it stopped; None means no limit."""
+    """A child to keep running, with exactly this environment. ``said`` is written to the child's standard input.
+    ``longest_stop`` is how many seconds a signal may keep the child stopped; None means no limit."""
 
     name: str
     command: Sequence[str]
@@ -67,9 +67,9 @@ class Program:
 
 
 class Supervisor:
-    """Runs programs until it is stopped. ``report`` is called with each line for the operator. If ``relay`` is given,
-    each line that a program writes goes to ``relay`` instead, with the program's name. ``begun`` has the processes that
-    are already running, by program name."""
+    """Runs programs until it is stopped. Calls ``report`` with each line for the operator. If ``relay`` is given, calls
+    ``relay`` instead for lines that a program writes, with the program's name. ``begun`` contains processes that are
+    already running, by program name."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Supervisor:
         self._times_told = 0
 
     async def run(self, on_ready: Callable[[], None] | None = None) -> None:
-        """Starts the programs, calls ``on_ready`` when all have become ready, and returns when all have stopped.
+        """Starts the programs, calls ``on_ready`` when all are ready, and returns when all have stopped.
 
         Raises PgschedError, with the last lines of the program's output, if a program cannot be started.
         """
@@ -218,7 +218,7 @@ class _Keeper:
             self._relay(self.program.name, text)
 
     def _judge(self, status: int) -> None:
-        """Decides on the pause before the next start. Raises PgschedError after too many failures."""
+        """Sets the pause before the next start. Raises PgschedError after too many failures."""
         now, name, how = asyncio.get_running_loop().time(), self.program.name, how_it_ended(status)
         if self._ready_since is not None:
             self._report(f"{name} ended unexpectedly ({how}); starting it again")
@@ -234,7 +234,7 @@ class _Keeper:
 
 
 def _heard() -> list[signal.Signals]:
-    """The signals that stop a supervisor, except those already ignored, such as SIGHUP under nohup."""
+    """Returns the signals that stop a supervisor, except those already ignored, such as SIGHUP under nohup."""
     return [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
 
 
@@ -255,8 +255,8 @@ def tell_to_stop(process: asyncio.subprocess.Process) -> None:
 
 
 async def kill_if_stopped(process: asyncio.subprocess.Process, longest: float | None) -> None:
-    """Kills a child that a signal has kept stopped for ``longest`` seconds, because it can neither work nor exit. Does
-    nothing on systems that cannot tell whether a child is stopped."""
+    """Waits until a signal has kept the child stopped for ``longest`` seconds, and kills the child, which can neither
+    work nor exit. Does nothing on systems that cannot tell whether a child is stopped."""
     if longest is None or not hasattr(os, "waitid"):
         return
     since = None

@@ -14,7 +14,7 @@ from pgsched.store.lookup import audit_pages
 
 _PAGE = 50
 _LOOKED_THROUGH = 10_000
-"""The maximum number of changes that a page scans for those to show."""
+"""The maximum number of changes that a page scans to find those to show."""
 
 
 @shows("/audit", scope="admin", everywhere=True)

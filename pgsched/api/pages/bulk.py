@@ -41,7 +41,7 @@ _OF_EXECUTIONS: tuple[Action, ...] = ("cancel", "reschedule")
 _ACTIONS: tuple[Action, ...] = (*_OF_EXECUTIONS, "discard", "replay", "backfill")
 _RATES = {"cancel": 1000, "reschedule": 1000, "discard": 1000, "replay": 10, "backfill": 10}
 GLANCE = 0.07
-"""Seconds that one count may take, unless the user asks for a longer one. A page may count twice."""
+"""The maximum number of seconds for one count, unless the user asks for a longer count. A page may count twice."""
 
 
 class _Wanted(NamedTuple):
@@ -56,7 +56,7 @@ class _Wanted(NamedTuple):
 @shows("/bulk/new", scope="operate", form=True)
 async def count_first(request: ApiRequest, database: Pooled, action: Text = None) -> Response[Any]:
     given = dict(request.query_params)
-    if action in ("discard", "replay") and not filled(given, OF_LETTERS):  # means all dead letters that exist now
+    if action in ("discard", "replay") and not filled(given, OF_LETTERS):  # all dead letters that exist now
         given["to"] = (await database.ask(verbs.now)).strftime("%Y-%m-%dT%H:%M:%SZ")
     wanted = _wanted(request, action, given, request.query_params.getall("status", []))
     return await _form(request, database, wanted, {})
@@ -118,7 +118,7 @@ def _wanted(request: ApiRequest, action: str | None, given: Mapping[str, Any], s
 
 
 def _times_filter(asked: Mapping[str, str]) -> str:
-    """The filter of a backfill. Raises Unreadable."""
+    """Builds the filter of a backfill. Raises Unreadable."""
     job, start, end = (id_in("job", asked.get("job")), *(instant_in(name, asked.get(name)) for name in ("from", "to")))
     if job is None or start is None or end is None:
         raise Unreadable("a backfill needs job, from and to: give all three")
@@ -133,7 +133,7 @@ async def _form(
     *,
     fault: PgschedError | None = None,
 ) -> Response[Any]:
-    """The page with a filter, the number of matches, and the form with which to start the operation."""
+    """Renders the page with a filter, the number of matches, and the form for starting the operation."""
     within = COUNTED_WITHIN if request.query_params.get("count") == "on" else GLANCE
     counted = {"reschedule": "cancel", "discard": "replay"}.get(wanted.action, wanted.action)
     how: Any = {"dry_run": True, "counted_within": within}

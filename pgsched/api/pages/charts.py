@@ -9,7 +9,7 @@ _SHORTEST = 60.0  # seconds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartLine:
-    """One line of a chart: its points in SVG format, and its last value, or None if there is none yet."""
+    """One line of a chart: its points in SVG format, and its last value (None if there are no values yet)."""
 
     name: str
     points: str
@@ -39,7 +39,7 @@ class Bar:
 
 
 def bars(values: Sequence[int], *, above: int | None) -> list[Bar]:
-    """A bar for each value, on one scale. Bars with values over ``above`` are hot."""
+    """Draws a bar for each value, on one scale. Bars with values over ``above`` are hot."""
     most, width = _rounded_up(max(values, default=0)), WIDTH / max(len(values), 1)
     return [
         Bar(
@@ -54,7 +54,7 @@ def bars(values: Sequence[int], *, above: int | None) -> list[Bar]:
 
 
 def chart(title: str, unit: str, at: Sequence[float], **series: Sequence[float | None]) -> Chart:
-    """A chart of several series over the moments ``at``, the last of which is now. A missing value gets no point."""
+    """Draws several series over the moments ``at``, the last of which is now. A value of None gets no point."""
     most = _rounded_up(max((value or 0.0 for values in series.values() for value in values), default=0.0))
     span = max(at[-1] - at[0], _SHORTEST) if at else _SHORTEST
     lines = [

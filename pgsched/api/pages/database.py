@@ -23,14 +23,13 @@ PAGES_OF_CHECKS = {
     "jobs": ("/jobs", "Jobs"),
     "changes": ("/bulk", "Bulk operations"),
 }
-"""The page with details of a check's findings, by the check's name."""
+"""The pages with details of findings, by the name of the check."""
 _TABLES, _HOLDERS = 20, 10
 
 
 @shows("/database", scope="admin", everywhere=True)
 async def show_database(request: ApiRequest, doctor: Examined, database: Pooled) -> Response[Any]:
-    """Shows the page. If the checks take long, the page is sent without their findings, and the browser then requests
-    the findings."""
+    """Shows the page. If the checks take long, the page is sent without findings, and then requests the findings."""
     async with database.page() as connection:
         tables = await table_sizes(connection, most=_TABLES)
         held = await holders(connection, most=_HOLDERS)

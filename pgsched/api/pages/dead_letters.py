@@ -22,7 +22,7 @@ from pgsched.store.lookup.filters import DeadLetterFilter
 from pgsched.store.lookup.row_types import DeadLetter
 
 _GROUPED = 1_000
-"""How many of the newest dead letters are grouped by reason."""
+"""The number of newest dead letters that are grouped by reason."""
 
 
 @shows("/dead-letters", scope="read")
@@ -63,7 +63,7 @@ async def show_replay(request: ApiRequest, execution_id: ExecutionId, database: 
 async def replay_execution(
     request: ApiRequest, execution_id: ExecutionId, database: Pooled, actor: Actor
 ) -> Response[Any]:
-    """Replays a dead letter, with the changes in the form if there are any."""
+    """Replays a dead letter, with any changes in the form."""
     form = await sent(request)
     note = form.get("note", "") or None
     letter = await database.ask(listings.get_dead_letter, execution_id)
@@ -79,7 +79,7 @@ async def replay_execution(
 
 
 def _changes(letter: DeadLetter, form: Mapping[str, str]) -> dict[str, str | None]:
-    """The fields that differ from the dead letter's. Raises Unreadable."""
+    """Returns the fields that differ from the dead letter's fields. Raises Unreadable."""
     found = edited(form, _as_fields(letter), letter.options)
     payload = bytes(found["payload"]).decode() if "payload" in found else None
     options = msgspec.json.encode(found["options"] or {}).decode() if "options" in found else None

@@ -113,8 +113,7 @@ async def show_execution_edit(request: ApiRequest, execution_id: ExecutionId, da
 async def edit_execution_by_form(
     request: ApiRequest, execution_id: ExecutionId, database: Pooled, actor: Actor
 ) -> Response[Any]:
-    """Saves the fields that differ from the form's original values, unless the execution has changed since the form was
-    loaded."""
+    """Saves the fields that the user has changed, unless the execution has changed since the form was loaded."""
     form = await sent(request)
     version = form.get("version", "")
     row = await database.ask(listings.get_execution, execution_id)
@@ -141,7 +140,7 @@ async def _edit(connection: AsyncConnection[Any], id: UUID, form: Mapping[str, s
 
 
 def _changes(row: Execution, form: Mapping[str, str]) -> dict[str, Any]:
-    """The changed fields. Raises Unreadable."""
+    """Returns the changed fields. Raises Unreadable."""
     found = edited(form, _as_fields(row), row.options)
     if "fire_at" in found:
         at = instant_in("fire_at", found.pop("fire_at"))
@@ -170,7 +169,7 @@ def _edit_form(
 
 
 def _request(row: Execution) -> str:
-    """The request line of the attempts or, for a target other than HTTP, the target."""
+    """Returns the request line of HTTP attempts, or just the target if it is not HTTP."""
     if parse_target(row.target).scheme not in {Scheme.HTTP, Scheme.HTTPS}:
         return row.target
     options = without_secrets(row.options)

@@ -11,14 +11,14 @@ from pgsched.store import verbs
 from pgsched.store.lookup.forecast import bound_of_workers, forecast
 
 _MOST_COUNTED = 10_000
-"""The number at which the count of a minute's executions stops."""
+"""The maximum number of executions that are counted per minute."""
 _MINUTES, _MINUTE = 60, timedelta(minutes=1)
 _KEPT, _BOUND_KEPT = 20.0, 300.0  # seconds
 
 
 def hour_forecast(database: Database) -> Cached[dict[str, Any]]:
-    """The forecast for the coming hour, counted on request, but at most once in 20 seconds. ``database`` acts for all
-    clients."""
+    """Returns a cache of the forecast for the coming hour, which is counted on request, but at most once every 20
+    seconds. ``database`` acts for all clients."""
 
     async def ask_busiest() -> int | None:
         async with database.glance() as connection:
@@ -33,9 +33,9 @@ def hour_forecast(database: Database) -> Cached[dict[str, Any]]:
 
 
 async def _count(database: Database, busiest: int | None) -> dict[str, Any]:
-    """Counts the executions of the coming hour. ``busiest`` is the most attempts in any minute of the last 7 days.
-    ``hot`` lists the minutes with more executions than that; it is empty if ``busiest`` exceeds the counting limit. If
-    ``cut``, a minute may have more executions than ``most``."""
+    """Counts the executions of the coming hour. ``busiest`` is the highest number of attempts in any minute of the last
+    7 days. ``hot`` lists the minutes with more executions; it is empty if ``busiest`` exceeds the counting limit. If
+    ``cut``, some minute has more executions than ``most``."""
     async with database.glance() as connection:
         start = (await verbs.now(connection)).replace(second=0, microsecond=0)
         found = await forecast(connection, start=start, minutes=_MINUTES, per_minute=_MOST_COUNTED)

@@ -1,4 +1,4 @@
-"""Reads the fields that forms and links send: fields to change, and filters, in which an empty field is ignored."""
+"""Reads the fields that forms and links send: fields to change, and filters. In a filter, empty fields are ignored."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -27,16 +27,16 @@ OF_LETTERS = ("client", "host", "key", "job", "label", "reason", "status_code", 
 _MOST_FIELDS = 200
 _READ_AT_ONCE = 65_536
 _NAMES = frozenset({"client", "name", "key", "ordering_key"})
-"""Fields with names, in which leading and trailing spaces may be part of the name."""
+"""Fields whose values may begin or end with spaces."""
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 _Filter = TypeVar("_Filter", ExecutionFilter, DeadLetterFilter, JobFilter)
 Text = Annotated[str | None, QueryParameter()]
-"""A field of a filter; empty if the user has not filled it in."""
+"""A field of a filter; empty if it was not filled in."""
 
 
 async def read_form(request: Request[Any, Any, Any]) -> dict[str, str]:
-    """The fields of a submitted form; empty if the body has another type. A large form is parsed in a thread. Raises
-    Unreadable if the form has too many fields or is not UTF-8."""
+    """Returns the fields of a submitted form, or an empty dict if the body is not a form. Parses a large form in a
+    thread. Raises Unreadable if the form has too many fields or is not UTF-8."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/x-www-form-urlencoded":
         return {}
     body = await request.body()
@@ -55,7 +55,7 @@ def _fields(body: bytes) -> dict[str, str]:
 
 
 async def sent(request: Request[Any, Any, Any]) -> dict[str, str]:
-    """The fields of a submitted form, without surrounding spaces except in names. Raises Unreadable."""
+    """Returns the fields of a submitted form, with surrounding spaces removed except from names. Raises Unreadable."""
     form = {name: _trimmed(name, value) for name, value in (await read_form(request)).items()}
     if any("\x00" in text for text in form.values()):
         raise Unreadable("the form contains a NUL character: remove it", status=422)
@@ -63,7 +63,7 @@ async def sent(request: Request[Any, Any, Any]) -> dict[str, str]:
 
 
 def named(name: str, text: str | None) -> str:
-    """A required field. Raises Unreadable if it is empty."""
+    """Returns the value of a required field. Raises Unreadable if it is empty."""
     if not text:
         raise Unreadable(f"{name} is missing: give a value", status=422)
     return text
@@ -80,7 +80,8 @@ def struct_of(kind: type[_Struct], form: Mapping[str, str], names: Sequence[str]
 
 
 def link_to(request: Request[Any, Any, Any], path: str | None = None, **changed: str | None) -> str:
-    """A link to this page, or to ``path``, with the current parameters and the changes; None removes a parameter."""
+    """Returns a link to this page, or to ``path``, with the current parameters and those in ``changed``. A parameter
+    that is changed to None is removed."""
     kept = [
         (name, value) for name, value in request.query_params.multi_items() if value and name not in {*changed, "done"}
     ]
@@ -89,14 +90,14 @@ def link_to(request: Request[Any, Any, Any], path: str | None = None, **changed:
 
 
 def place(request: Request[Any, Any, Any], after: str | None, next: object) -> dict[str, Any]:
-    """The link to the first page of a listing, or None on that page; and the link to the page after ``next``, or None
-    on the last page."""
+    """Returns the link to the first page of a listing (None on the first page), and the link to the page after ``next``
+    (None on the last page)."""
     first_page = link_to(request, after=None) if after else None
     return {"first_page": first_page, "more": None if next is None else link_to(request, after=str(next))}
 
 
 def cleared(**asked: str | None) -> dict[str, str]:
-    """The fields that are not empty, without surrounding spaces except in names."""
+    """Returns the fields that are not empty, with surrounding spaces removed except from names."""
     return {name: found for name, text in asked.items() if (found := _trimmed(name, text or ""))}
 
 
@@ -105,12 +106,12 @@ def _trimmed(name: str, text: str) -> str:
 
 
 def filled(given: Mapping[str, Any], names: Sequence[str]) -> dict[str, str]:
-    """Those of the named fields that are filled in."""
+    """Returns those of the named fields that are not empty."""
     return cleared(**{name: str(given.get(name) or "") for name in names})
 
 
 def statuses_in(chosen: Sequence[str]) -> tuple[str, ...]:
-    """The selected statuses. Raises Unreadable."""
+    """Returns the selected statuses without duplicates. Raises Unreadable."""
     if unknown := [one for one in chosen if one not in STATUSES]:
         raise Unreadable(f"status: {unknown[0][:50]!r} is not one of {', '.join(STATUSES)}")
     return each_once(chosen)
@@ -166,7 +167,7 @@ def number_in(name: str, text: str | None, otherwise: float) -> float:
 
 
 def instant_in(name: str, text: str | None) -> datetime | None:
-    """Parses an instant; without an offset, it is in UTC. Raises Unreadable."""
+    """Parses an instant, which is in UTC if it has no offset. Raises Unreadable."""
     if not text:
         return None
     try:

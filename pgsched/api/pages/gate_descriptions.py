@@ -14,7 +14,8 @@ from pgsched.store.lookup.now_lines import GateLine
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateWords:
-    """A gate's name, the page where the gate can be changed, and the texts for an execution that it holds or held."""
+    """A gate's name, the page where the gate can be changed, and the texts for executions that it ``holds`` or
+    ``held``."""
 
     name: str
     page: str | None = None
@@ -73,7 +74,7 @@ _WORDS = {
 
 
 def words_of(gate: str) -> GateWords:
-    """The texts for a gate. For an unknown kind of gate, they contain its full name."""
+    """Returns the texts for a gate. Those for an unknown kind of gate contain its full name."""
     kind, _, name = gate.partition(":")
     found = _WORDS.get(f"{kind}:") or _WORDS.get(kind)
     if found is None:
@@ -90,7 +91,8 @@ def words_of(gate: str) -> GateWords:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateHolder:
-    """The texts for a line of the table of gates. ``why`` says since when the gate holds and, if known, why."""
+    """The texts for a line of the table of gates. ``why`` says what the limit is, or why and since when the gate
+    holds."""
 
     line: GateLine
     text: str
@@ -99,7 +101,7 @@ class GateHolder:
 
 
 def holder_of(line: GateLine) -> GateHolder:
-    """The texts for a line about a gate."""
+    """Returns the texts for a line about a gate."""
     words = words_of(line.name)
     if line.target is None:
         why = _bound(line.found) if line.found else None
@@ -109,7 +111,7 @@ def holder_of(line: GateLine) -> GateHolder:
 
 
 def _name(line: GateLine) -> str | None:
-    """A text that names the client's hold or the client's limit, or None if neither is known to be the reason."""
+    """Names the client's hold or limit. Returns None if neither is known to be the reason."""
     if line.client is None or line.found is None:
         return None
     if line.found.on_hold:
@@ -136,7 +138,7 @@ def bounds(rate: int | None, per: timedelta | None, concurrency: int | None) -> 
 
 
 def _why(target: Sidelined) -> str:
-    """Says since when, why, and until when a target is sidelined."""
+    """Says since when, until when and why a target is sidelined."""
     parts = [f"since {instant(target.failing_since or target.since)}"]
     if target.reason:
         parts.append(target.reason)

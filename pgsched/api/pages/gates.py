@@ -37,7 +37,7 @@ async def show_limits(
     change: Text = None,
     after: Text = None,
 ) -> Response[Any]:
-    """Lists the limits. ``change`` is the kind:name of the limit that the form is to show."""
+    """Lists the limits. ``change`` is the kind:name of the limit to show in the form."""
     asked = cleared(kind=kind)
     if (chosen := asked.get("kind")) not in {None, *LIMIT_KINDS}:
         raise InvalidInput(f"there is no kind {chosen!r}: choose one of {', '.join(LIMIT_KINDS)}")
@@ -84,7 +84,7 @@ def _name_of(row: LimitRow) -> str:
 
 
 def _page_of(form: Mapping[str, str]) -> str:
-    """The page to return to: the client's page if the form came from there, or else the list of limits."""
+    """Returns the path of the client's page if the form came from there, or else of the list of limits."""
     is_of_client = form.get("from") == "client" and form.get("kind") == "client"
     return client_page(form["name"]) if is_of_client else "/limits"
 

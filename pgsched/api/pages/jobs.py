@@ -34,7 +34,7 @@ from pgsched.store.lookup.filters import ExecutionFilter, JobFilter
 from pgsched.store.lookup.row_types import MOST_OUTCOMES, EditPreview, JobRow
 
 _SHOWN = 10
-"""How many instants the preview of an edit shows before the edit, and after it."""
+"""The number of instants in each half of a preview: without the edit, and with it."""
 _FIELDS = ("client", "key", "job_state", "host", "label")
 _RUNS, _BACKFILLS, _COMING = 20, 5, 5
 _IN_A_WEEK = 5_000
@@ -63,7 +63,7 @@ async def show_jobs(request: ApiRequest, database: Pooled, after: Text = None) -
 
 @shows("/jobs/week", scope="read")
 async def show_week(request: ApiRequest, database: Pooled, hour: Text = None, after: Text = None) -> Response[Any]:
-    """Shows the week of as many jobs as can be computed in the time allowed. The next page has more jobs."""
+    """Shows the week of as many jobs as can be computed within the time limit. The next page shows further jobs."""
     asked, chosen = filled(request.query_params, ("client", "key", "host", "label")), instant_in("hour", hour)
     wanted = _filter(asked, "active")
     async with database.page() as connection:
@@ -121,8 +121,8 @@ async def show_job_edit(request: ApiRequest, job_id: JobId, database: Pooled) ->
 
 @does("/jobs/{job_id:uuid}/edit", scope="schedule")
 async def edit_job_by_form(request: ApiRequest, job_id: JobId, database: Pooled, actor: Actor) -> Response[Any]:
-    """First previews when the job would fire. When the form is sent again, saves the edit, unless the job has changed
-    since the form was loaded."""
+    """Previews when the job would fire, or saves the edit, depending on the button. Saves nothing if the job has
+    changed since the form was loaded."""
     form = await sent(request)
     row = await database.ask(listings.get_job, job_id)
     version = form.get("version", "")
@@ -169,9 +169,9 @@ def _as_fields(row: JobRow) -> dict[str, str]:
 
 
 def _changes(row: JobRow, form: Mapping[str, str]) -> dict[str, Any]:
-    """The changed fields, by the names of the parameters of ``pgsched.edit``. Raises Unreadable."""
+    """Returns the changed fields, keyed by the parameter names of ``pgsched.edit``. Raises Unreadable."""
     found = edited(form, _as_fields(row), row.options)
-    if found.get("cron") or found.get("every"):  # the one that is given replaces the other
+    if found.get("cron") or found.get("every"):  # cron replaces every, and vice versa
         found = {name: value for name, value in found.items() if value or name not in {"cron", "every"}}
     return found
 
@@ -201,26 +201,26 @@ def _form(
 
 
 def _filter(asked: dict[str, str], state: str | None) -> JobFilter:
-    """The filter for the list of jobs. Raises InvalidInput and Unreadable."""
+    """Builds the filter for the list of jobs. Raises InvalidInput and Unreadable."""
     if state not in {None, *JOB_STATES}:
         raise InvalidInput(f"there is no state {state!r}: choose one of {', '.join(JOB_STATES)}")
     return filter_of(JobFilter, {name: text for name, text in asked.items() if name != "job_state"}, state=state)
 
 
 def _next_of(rows: Sequence[JobRow], now: datetime) -> dict[UUID, datetime]:
-    """The next instant of each active job that has one, computed from its schedule."""
+    """Computes the next instants of active jobs from their schedules. Omits jobs that have none."""
     found: dict[UUID, datetime] = {}
     for row in rows:
         try:
             if row.state == "active" and (fires := row.recurrence().instants(now, row.runs_left(1))):
                 found[row.id] = fires[0]
-        except InvalidSchedule:  # a planner will mark it invalid
+        except InvalidSchedule:  # a planner will mark the job invalid
             continue
     return found
 
 
 def _days(row: JobRow, now: datetime) -> list[Day]:
-    """The coming week of a job; empty if the job is not active, or if its interval counts from the end of each run."""
+    """Computes the coming week of a job; empty if it is not active, or if its interval counts from the end of runs."""
     try:
         recurrence = row.recurrence() if row.state == "active" else None
     except InvalidSchedule:

@@ -19,20 +19,20 @@ from pgsched.store.lookup.now_lines import Shown, lines_of
 
 _EVERY, _SPAN, _KEPT = 1.5, 600.0, 10.0  # seconds
 MOST_LETTERS = 1_000
-"""How many of the newest dead letters are checked in order to count the open ones."""
+"""The number of newest dead letters among which the open ones are counted."""
 _MOST_LOST = 20
-"""How many of the most recently departed workers are checked."""
+"""The number of most recently departed workers that are checked."""
 LATE = 10.0
 """The age in seconds at which a due execution that has not started counts as late."""
 _LATELY = timedelta(hours=1)
 _FORGOTTEN = 30.0
-"""The number of seconds without a request after which the collected series is discarded."""
+"""The number of seconds without requests after which the collected series is discarded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """One snapshot's values for the charts: executions per second, and by how many seconds the oldest due execution was
-    late."""
+    """One snapshot's values for the charts: executions per second, and the lateness of the oldest due execution in
+    seconds."""
 
     at: float
     scheduled: float
@@ -48,7 +48,7 @@ class Troubles(NamedTuple):
 
 
 class LiveView:
-    """Takes a snapshot on request, at most once in a second and a half. ``database`` acts for all clients."""
+    """Takes a snapshot on request, at most every 1.5 seconds. ``database`` acts for all clients."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -59,11 +59,12 @@ class LiveView:
         self._troubles = Cached(self._find_troubles, seconds=_KEPT)
 
     async def look(self, grant: Grant) -> tuple[Shown, Sequence[Moment], Troubles]:
-        """The current lines, the earlier moments, and the problems to deal with. Raises Refused and Unavailable."""
+        """Returns the latest snapshot, the moments for the charts, and the current problems. Raises Refused and
+        Unavailable."""
         return await self._latest.get(grant), list(self._moments), await self._troubles.get(grant)
 
     async def clients(self, grant: Grant) -> Sequence[Edge]:
-        """The due and running executions of each client, without the names of clients that the grant does not cover.
+        """Returns the due and running executions of each client, but no names of clients that the grant does not cover.
         Raises Unavailable."""
         shown = await self._latest.get(EVERYBODY)
         allowed = grant.clients
@@ -72,7 +73,7 @@ class LiveView:
         return [edge if edge.client in allowed else replace(edge, client=None) for edge in shown.clients]
 
     async def held_clients(self, grant: Grant) -> Sequence[str]:
-        """Those clients of the grant that have executions held back by a limit, a hold or a failing target. Raises
+        """Returns the clients of the grant with executions that a limit, a hold or a failing target holds back. Raises
         Unavailable."""
         shown = await self._latest.get(EVERYBODY)
         found = {client for line in shown.gates if line.held and (client := line.client) is not None}

@@ -11,9 +11,9 @@ import msgspec
 from pgsched.api.problems import Unreadable
 
 MOST_SHOWN = 16_384
-"""The maximum number of characters of a payload that a page shows, and that a form can edit."""
+"""The maximum number of characters of a payload that a page shows, or that can be edited in a form."""
 HIDDEN = "…"
-"""Shown instead of the value of a header, which may be a password."""
+"""Shown instead of a header's value, which may be a password."""
 _JSON = frozenset({"options", "rules", "labels"})
 _HARMLESS = frozenset({"accept", "accept-language", "content-type", "content-language", "user-agent"})
 
@@ -56,8 +56,8 @@ def field_of_instant(at: datetime | None) -> str:
 
 
 def without_secrets(options: Any) -> Any:
-    """The options with the values of their headers hidden. For a header that refers to a secret, the secret's name is
-    shown."""
+    """Returns the options, with the values of headers hidden unless they are known to be harmless. If a header refers
+    to a secret, the secret's name is shown."""
     found = _decoded(options)
     if isinstance(found, dict) and isinstance(headers := found.get("headers"), dict):
         found["headers"] = {name: _shown(name, text) for name, text in headers.items()}
@@ -84,8 +84,8 @@ def parsed(name: str, text: str) -> Any:
 
 
 def edited(form: Mapping[str, str], before: Mapping[str, str], options: Any) -> dict[str, Any]:
-    """The fields of a form that differ from its original values ``before``, converted for storage; None for an emptied
-    field. ``options`` are the original options. Raises Unreadable."""
+    """Returns the fields of a form that differ from its original values ``before``, converted for storage; an emptied
+    field becomes None. ``options`` are the original options. Raises Unreadable."""
     found: dict[str, Any] = {}
     for name, was in before.items():
         text = form.get(name, was)
@@ -102,7 +102,7 @@ def edited(form: Mapping[str, str], before: Mapping[str, str], options: Any) -> 
 
 
 def as_fields(**values: Any) -> dict[str, str]:
-    """The texts with which to fill a form. Values that are too large for a form are omitted."""
+    """Returns the texts with which to fill a form, without values that are too large for a form."""
     found = {name: None if value is None else content(value) for name, value in values.items()}
     return {name: shown.text if shown else "" for name, shown in found.items() if shown is None or not shown.cut}
 

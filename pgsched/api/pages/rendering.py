@@ -62,8 +62,8 @@ def html(
     fault: PgschedError | None = None,
     **shown: Any,
 ) -> Response[str]:
-    """Renders a page. The status is that of ``fault``, if given. In the template, ``may`` has the viewer's scopes, and
-    ``administers`` says whether the viewer can see administrators' pages."""
+    """Renders a page. By default, the status is that of ``fault``, or else 200. In the template, ``may`` contains the
+    viewer's scopes, and ``administers`` is true if the viewer can see administrators' pages."""
     grant = grant_of(request)
     if status is None:
         status = 200 if fault is None else status_of(fault)
@@ -88,14 +88,14 @@ def html(
 
 
 def _done(request: Request[Any, Any, Any]) -> str | None:
-    """The message about the form that led to this page, or None if the user comes from another site."""
+    """Returns the message about the form that led to this page, or None if the user comes from another site."""
     is_own = request.headers.get("sec-fetch-site", "same-origin") == "same-origin"
     return _DONE.get(request.query_params.get("done", "")) if is_own else None
 
 
 @cache
 def compile_templates() -> None:
-    """Compiles all templates in advance, so that the first request need not wait about 0.5 s for it."""
+    """Compiles all templates in advance. Otherwise, the first request would take about 0.5 s longer."""
     environment = _environment()
     for name in environment.list_templates():
         environment.get_template(name)
@@ -128,8 +128,8 @@ def _environment() -> Environment:
 
 
 def visible(value: Any) -> Any:
-    """Escapes characters that would change the direction of the text that follows. Form fields, whose values are
-    submitted again, use the filter ``exact`` instead."""
+    """Escapes characters that would change the direction of the following text. Form fields use the filter ``exact``
+    instead, because their values are submitted again."""
     if isinstance(value, str) and not isinstance(value, Markup) and _TURNS.search(value):
         return _TURNS.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
     return value
@@ -155,7 +155,7 @@ def length(value: float | timedelta | None) -> str:
 
 
 def local(text: str) -> str:
-    """Converts an instant, as a user typed it, to the format of a form field in UTC; empty if it is invalid."""
+    """Converts an instant that a user typed to the format of a form field, in UTC; empty if the instant is invalid."""
     try:
         found = read_instant(with_its_plus(text.strip()))
     except ValueError:
@@ -164,7 +164,7 @@ def local(text: str) -> str:
 
 
 def number(value: float | None) -> str:
-    """Formats a number with thousands separators, and a small one with one decimal."""
+    """Formats a number with thousands separators, or with one decimal if it is a small fraction."""
     if value is None:
         return "—"
     return f"{value:,.1f}" if isinstance(value, float) and value < 100 and value != int(value) else f"{value:,.0f}"
@@ -184,7 +184,7 @@ def part(value: float | None) -> str:
 
 
 def pretty(value: Any) -> str:
-    """Indented JSON."""
+    """Formats a value as indented JSON."""
     return content(value).text
 
 
@@ -197,5 +197,5 @@ def compact(value: int) -> str:
 
 
 def short(value: UUID) -> str:
-    """The end of an id, which differs even for ids created at the same moment."""
+    """Returns the end of an id, which differs even for ids created at the same moment."""
     return f"…{str(value)[-12:]}"

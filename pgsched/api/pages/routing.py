@@ -1,5 +1,5 @@
-"""Declares the routes of pages. As under ``/v1``, each has a scope; the key comes from the cookie, and errors are shown
-as pages."""
+"""Declares the routes of pages. As under ``/v1``, each route has a scope. The key comes from the cookie, and errors are
+shown as pages."""
 
 from functools import partial
 from typing import Any, TypeVar
@@ -28,13 +28,13 @@ def _route(
 
 
 shows = partial(_route, get)
-"""Declares a page. ``form`` means that the page exists for a form, so that a read-only dashboard refuses it."""
+"""Declares a page. With ``form``, the page exists for its form, so a read-only dashboard refuses the page."""
 does = partial(_route, post, status_code=303, form=True)
 """Declares the action of a form, which responds with a redirect to a page."""
 
 
 def done(where: str, what: str, *, changed: bool = True) -> Redirect:
-    """Redirects to a page, which says what was done or, if not ``changed``, that nothing has changed."""
+    """Redirects to a page, which shows what was done, or that nothing has changed."""
     said = what if changed else "nothing"
     return Redirect(f"{where}{'&' if '?' in where else '?'}done={said}", status_code=303, headers=HEADERS)
 
@@ -45,14 +45,14 @@ def client_page(client: str) -> str:
 
 
 def check_unchanged(read: str, there: str) -> None:
-    """Raises Unreadable (412) if ``read``, the version that the form was filled with, is no longer current."""
+    """Raises Unreadable (412) if the version ``read``, with which the form was filled, is no longer current."""
     if read != there:
         raise Unreadable("this has changed since the form was loaded: start again with the current values", status=412)
 
 
 def refused(request: Request[Any, Any, Any], error: PgschedError) -> Response[Any]:
-    """Shows a PgschedError as a page, or as the requested part of a page. If a key is needed, redirects to the
-    sign-in."""
+    """Shows a PgschedError as a page, or as the requested part of a page. Redirects to the sign-in if a key is
+    needed."""
     is_part = "hx-request" in request.headers
     if isinstance(error, Unauthenticated) and is_part:
         return Response("", status_code=401, headers=HEADERS | {"HX-Redirect": sign_in_url(request)})

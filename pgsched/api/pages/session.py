@@ -1,8 +1,8 @@
 """The session of a dashboard user: a cookie with the key that the user signed in with.
 
-Scripts and other sites' forms cannot use the cookie. It contains the key itself, or the token from a provider. So any
-process can check it like a header, it becomes useless within a second after the key ends, and no list of sessions is
-needed. The cookie is accepted only for pages; under ``/v1``, only the header is.
+Scripts and other sites' forms cannot use the cookie. The cookie contains the key itself, or a provider's token. So any
+process can check the cookie like a header, the cookie becomes useless within a second after its key becomes invalid,
+and no list of sessions is needed. The cookie is accepted only for pages; routes under ``/v1`` accept only the header.
 """
 
 from typing import Any
@@ -28,8 +28,8 @@ def header_of(connection: ASGIConnection[Any, Any, Any, Any]) -> str | None:
 
 
 def cookie_in(connection: ASGIConnection[Any, Any, Any, Any], name: str) -> str:
-    """The value of one of our cookies. It is parsed here because our cookies are not quoted, and libraries unquote all
-    cookies, in time quadratic in their length."""
+    """Returns the value of one of our cookies. A library would unquote all cookies, in time quadratic in their length,
+    although ours are not quoted."""
     said = ""
     for one in connection.headers.get("cookie", "").split(";"):
         found, _, value = one.partition("=")
@@ -39,7 +39,8 @@ def cookie_in(connection: ASGIConnection[Any, Any, Any, Any], name: str) -> str:
 
 
 def cookie(request: Request[Any, Any, Any], value: str, name: str = COOKIE) -> Cookie:
-    """A cookie that keeps a key for half a day, or a pending sign-in for ten minutes; an empty value deletes it."""
+    """Returns a cookie that keeps a key for half a day, or a pending sign-in for ten minutes. An empty value deletes
+    the cookie."""
     secure, kept = is_secure(request), _KEPT if name == COOKIE else _AWAY
     return Cookie(
         key=cookie_name(request, name),
@@ -53,8 +54,8 @@ def cookie(request: Request[Any, Any, Any], value: str, name: str = COOKIE) -> C
 
 
 def cookie_name(connection: ASGIConnection[Any, Any, Any, Any], name: str) -> str:
-    """The cookie's name. Over TLS, it has the prefix ``__Host-``, so that neither other hosts of the domain nor an
-    attacker on the network can set the cookie. Browsers refuse this prefix over plain HTTP."""
+    """Returns the full name of a cookie. Over TLS, it has the prefix ``__Host-``, so that neither other hosts of the
+    domain nor an attacker on the network can set the cookie. Over plain HTTP, browsers refuse this prefix."""
     return f"__Host-{name}" if is_secure(connection) else name
 
 
@@ -64,8 +65,8 @@ def is_secure(connection: ASGIConnection[Any, Any, Any, Any]) -> bool:
 
 
 def sign_in_url(connection: ASGIConnection[Any, Any, Any, Any]) -> str:
-    """The URL for signing in and then returning to the requested page. After a request for a part of a page, or from a
-    form, the user returns to the whole page."""
+    """Returns the URL for signing in and then returning to the requested page. If a part of a page was requested, or a
+    form was sent, the user returns to the whole page."""
     headers, page = connection.headers, str(connection.url)
     if "hx-request" in headers:
         page = headers.get("hx-current-url", "/")
@@ -80,7 +81,7 @@ def sign_in_url(connection: ASGIConnection[Any, Any, Any, Any]) -> str:
 
 
 def local(path: str | None) -> str:
-    """The path if it is on this site and is not that of sign-in or sign-out; otherwise ``/``."""
+    """Returns the path if it is on this site and not a path of sign-in or sign-out, otherwise ``/``."""
     try:
         parts = urlsplit(path or "/")
     except ValueError:

@@ -58,7 +58,7 @@ async def sign_in(
 
 @get("/sign-in/at", **_PUBLIC)
 async def begin_sign_in(request: ApiRequest, browsers: NamedDependency[Browsers], providers: Offered) -> Response[Any]:
-    """Redirects to the provider. This is allowed only under one of the API's own host names."""
+    """Redirects to the provider. Refuses requests that are not for one of the API's own host names."""
     browsers.check_page(request.method, request.headers)
     issuer, next = request.query_params.get("issuer", ""), local(request.query_params.get("next"))
     try:
@@ -75,7 +75,7 @@ async def finish_sign_in(
     authentication: NamedDependency[Authentication],
     providers: Offered,
 ) -> Response[Any]:
-    """Handles the return from the provider, and responds with a page that redirects to the requested page."""
+    """Handles the return from the provider. The response is a page that redirects to the requested page."""
     browsers.check_page(request.method, request.headers)
     next = "/"
     try:
@@ -104,7 +104,7 @@ def _again(request: ApiRequest, providers: SignIns, next: str, fault: PgschedErr
 
 
 def _returns_to(request: ApiRequest) -> str:
-    """The return URL, under the host name that the browser uses, which has already been checked."""
+    """Returns the return URL, with the host name that the browser uses, which was already checked."""
     return f"{'https' if is_secure(request) else 'http'}://{request.headers['host']}{_RETURN}"
 
 

@@ -19,8 +19,8 @@ _KEPT = 20.0  # seconds
 
 
 class ThroughputCharts:
-    """Reads the rollups on request, at most once in 20 seconds for the last hour and for each span. ``database`` acts
-    for all clients."""
+    """Reads the rollups on request, at most once every 20 seconds for the last hour and for each span. ``database``
+    acts for all clients."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -28,8 +28,8 @@ class ThroughputCharts:
         self._charts = {span: Cached(partial(self._over_time, span), seconds=_KEPT) for span in SPANS}
 
     async def look(self, grant: Grant, span: str) -> dict[str, Any]:
-        """The throughput over time in a span, and by queue and by client in the last hour. Raises Refused and
-        Unavailable."""
+        """Returns the throughput over time within ``span``, and by queue and client in the last hour. Raises Refused
+        and Unavailable."""
         return {"span": span, "charts": await self._charts[span].get(grant)} | await self._hour.get(grant)
 
     async def _over_time(self, span: str) -> list[Chart]:
@@ -49,8 +49,8 @@ class ThroughputCharts:
 
 
 def _charts(done: Sequence[Done], span: Span, step: timedelta) -> list[Chart]:
-    """The charts of all finished steps of the span. A step in which no execution started has no lateness, because the
-    next execution to start may be very late."""
+    """Draws the charts of all finished steps of the span. A step in which no execution started gets no lateness rather
+    than 0, because executions that are still waiting may be very late."""
     by_step = {one.starts_at: one for one in done}
     seconds = step.total_seconds()
     first = span.start.timestamp() // seconds + 1

@@ -2,7 +2,7 @@
 
 The timeline is built from stored data: the execution with the gates that held it, its failed attempts, the changes made
 to it, and its dependencies. Any other waiting time was caused by busy workers, a paused queue or a lock. These causes
-are not recorded, so the timeline shows only how long that time was.
+are not recorded, so the timeline shows only the length of such a wait.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from pgsched.store.ends.dependencies import Dependency
 from pgsched.store.lookup.row_types import Attempt, Execution
 
 _NOTICED = timedelta(seconds=1)
-"""A shorter wait is not shown as a step."""
+"""Shorter waits are not shown as steps."""
 _STALLS = {
     "waits: the queue is paused": "Its queue is paused",
     "waits: no worker serves the queue": "No running worker serves its queue",
@@ -57,7 +57,7 @@ def timeline_of(
     dependencies: Sequence[Dependency] = (),
     changes: Sequence[AuditEntry] = (),
 ) -> list[TimelineStep]:
-    """The steps in chronological order, with future steps last."""
+    """Returns the steps in chronological order, with future steps last."""
     steps = [TimelineStep(at=row.created_at, kind="plain", title="Scheduled", text=_for_when(row))]
     steps += [_did(one) for one in changes]
     steps += [_waited_for(one) for one in dependencies if one.finished_at is not None]
@@ -89,7 +89,7 @@ def _waited(one: Wait, until: datetime) -> TimelineStep:
 
 
 def _held_between(waits: Sequence[Wait], begin: datetime, end: datetime) -> timedelta:
-    """How long gates held the execution between ``begin`` and ``end``."""
+    """Returns how long gates held the execution between ``begin`` and ``end``."""
     within = ((max(one.since, begin), min(one.until or end, end)) for one in waits)
     return sum((until - since for since, until in within if until > since), timedelta(0))
 

@@ -16,7 +16,7 @@ from pgsched.store.verbs import PausedKind
 
 
 def does_to(verb: Callable[..., Awaitable[object]], path: str, says: str, **access: Any) -> HTTPRouteHandler:
-    """A form whose ``path`` contains the object's id. It redirects to the object's page."""
+    """Declares a form whose ``path`` contains the object's id. The form's action redirects to the object's page."""
 
     async def change(request: ApiRequest, database: Pooled, actor: Actor) -> Response[Any]:
         [id] = request.path_params.values()
@@ -36,8 +36,8 @@ def changes(
     page: str,
     **access: Any,
 ) -> HTTPRouteHandler:
-    """The form at ``path``, which pauses or resumes the object that ``field`` names. It redirects to ``page``, which
-    shows a message."""
+    """Declares a form that pauses or resumes the object named in ``field``. The form's action redirects to ``page``,
+    which shows a message."""
 
     async def change(request: ApiRequest, database: Pooled, actor: Actor) -> Response[Any]:
         form = await sent(request)

@@ -18,7 +18,7 @@ from pgsched.errors import InvalidSchedule
 DAYS = 7
 _SHADES = 5
 _AT_LEAST = 50
-"""The number of jobs that are computed even if the time is up."""
+"""The number of jobs that are computed regardless of the time limit."""
 _LISTED = 100
 _MOST_TIMES = 4
 _HOUR = timedelta(hours=1)
@@ -39,10 +39,10 @@ class Hour:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Week:
     """One row for each hour of the day, with a cell for each of seven days. ``chosen`` has the jobs that fire in the
-    chosen hour, and how often each does, most frequent first.
+    chosen hour, each with its number of fires, most frequent first.
 
-    ``looked_at`` is the number of jobs included; if time ran out, ``after`` is the last of these jobs. ``unclear`` is
-    how many of them cannot be predicted.
+    ``looked_at`` is the number of jobs that were examined; if time ran out, ``after`` is the last of these jobs.
+    ``unclear`` is the number of examined jobs that cannot be predicted.
     """
 
     days: Sequence[datetime]
@@ -57,8 +57,8 @@ class Week:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Day:
-    """A day of one job: how often it fires, and when. If there are too many times, only the first and the last are
-    given."""
+    """One day of a job: how often the job fires, and when. If it fires too often, ``times`` has only the first and the
+    last instant."""
 
     at: datetime
     fires: int
@@ -66,7 +66,7 @@ class Day:
 
 
 def week_of(jobs: Sequence[Definition], start: datetime, hour: datetime | None, *, within: float) -> Week:
-    """The week that begins with the day of ``start``, with as many jobs as can be computed in ``within`` seconds."""
+    """Computes the week that begins with the day of ``start``, with as many jobs as possible in ``within`` seconds."""
     first = _midnight(start)
     until, firing = time.monotonic() + within, list[tuple[Definition, int]]()
     total = unclear = looked_at = 0
@@ -97,7 +97,7 @@ def week_of(jobs: Sequence[Definition], start: datetime, hour: datetime | None, 
 
 
 def days_of(recurrence: Recurrence, start: datetime) -> list[Day]:
-    """The seven days of one job that begin with ``start``."""
+    """Returns seven days of one job, from ``start`` on."""
     return [_day(recurrence, _midnight(start) + timedelta(days=day), start) for day in range(DAYS)]
 
 
@@ -115,18 +115,18 @@ def _midnight(at: datetime) -> datetime:
 
 
 def _shade(fires: int, most: int) -> int:
-    """The shade for a number of fires, on a logarithmic scale."""
+    """Returns the shade for a number of fires, on a logarithmic scale."""
     return ceil(_SHADES * log1p(fires) / log1p(most)) if fires else 0
 
 
 def _at(week: int, hour: int) -> int:
-    """How often jobs fire in the hour with this number; 0 for an hour before the week."""
+    """Returns how often jobs fire in the hour with this number, or 0 for an hour before the week."""
     return week >> _LANE * hour & (1 << _LANE) - 1 if hour >= 0 else 0
 
 
 def _hours_of(job: Definition, first: datetime) -> int | None:
-    """``_counted`` for a job, or None if it cannot be predicted because its interval counts from the end of each run or
-    its schedule is invalid."""
+    """Returns ``_counted`` for a job, or None if its schedule is invalid or its interval counts from the end of each
+    run, so that its runs cannot be predicted."""
     rules = bytes(job.rules) if isinstance(job.rules, msgspec.Raw) else None
     is_drawn = "H" in (job.cron or "") or b"H" in (rules or b"")
     who = (job.client, job.key, job.id if job.key is None else None) if is_drawn else None
@@ -137,8 +137,8 @@ def _hours_of(job: Definition, first: datetime) -> int | None:
 
 @lru_cache(maxsize=8192)
 def _counted(parts: tuple[Any, ...], who: tuple[str, str | None, UUID | None] | None, first: datetime) -> int | None:
-    """How often a schedule fires in each hour of the week from ``first`` on, packed into one integer. The result is
-    cached, because many jobs share a schedule and pages are reloaded."""
+    """Counts how often a schedule fires in each hour of the week from ``first`` on. Packs the counts into one integer.
+    The result is cached, because many jobs share a schedule and pages are reloaded."""
     client, key, id = who or ("", "", None)
     named: Any = dict(zip(("cron", "timezone", "every", "anchor", "gap", "overlap", "exceptions"), parts, strict=False))
     rules = None if parts[-1] is None else msgspec.Raw(parts[-1])

@@ -39,7 +39,7 @@ async def show_workers(request: ApiRequest, database: Pooled) -> Response[Any]:
 
 
 def _serving(queues: Sequence[QueueState], rows: Sequence[WorkerRow]) -> dict[str, list[int]]:
-    """For each queue, the ids of the active workers that serve it."""
+    """Returns the ids of the active workers that serve each queue."""
     begin = [row for row in rows if row.state == "active"]
     return {queue.name: [row.id for row in begin if queue.name in row.queues] for queue in queues}
 

@@ -1,4 +1,4 @@
-{{/* Labels by which the objects of a release are told apart: dict "root" $ "part" "api". */}}
+{{/* The labels that distinguish the objects of a release: dict "root" $ "part" "api". */}}
 {{- define "pgsched.selector" -}}
 app.kubernetes.io/name: pgsched
 app.kubernetes.io/instance: {{ .root.Release.Name }}
@@ -10,7 +10,7 @@ app.kubernetes.io/component: {{ .part }}
 app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
 {{- end }}
 
-{{/* What the pods of all parts have: dict "root" $ "part" "api". */}}
+{{/* The fields that all pods have in common: dict "root" $ "part" "api". */}}
 {{- define "pgsched.pod" -}}
 automountServiceAccountToken: false
 securityContext:
@@ -44,7 +44,7 @@ volumes:
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}
 
-{{/* What their containers have. */}}
+{{/* The fields that all containers have in common. */}}
 {{- define "pgsched.container" -}}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
 securityContext:
@@ -57,7 +57,7 @@ volumeMounts:
     mountPath: /tmp
 {{- end }}
 
-{{/* Their environment: dict "root" $ "login" "worker" "settings" (dict). */}}
+{{/* The environment of a container: dict "root" $ "login" "worker" "settings" (dict). */}}
 {{- define "pgsched.environment" -}}
 {{- $database := .root.Values.database -}}
 {{- $hosts := list -}}
