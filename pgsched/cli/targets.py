@@ -40,7 +40,7 @@ async def list_targets(backend: Any, client: str | None, limit: int, after: str 
 async def sideline(backend: Any, host: str, client: str | None, until: datetime | None, note: str | None) -> Answer:
     """Stop calling HOST; due executions wait.
 
-    Give HOST with its port, as in shop.example:8443, if the targets' URLs have one.
+    If the targets' URLs have a port, include it in HOST, as in shop.example:8443.
     """
     done = await backend.sideline(host, client=client, until=until, note=note)
     return changed(done, "sidelined", "was already sidelined", host=host, client=client)
@@ -51,6 +51,6 @@ async def sideline(backend: Any, host: str, client: str | None, until: datetime 
 @_for_client
 @actor_option
 async def restore(backend: Any, host: str, client: str | None) -> Answer:
-    """Call HOST again: a few executions per second at first, then at a rising rate."""
+    """Resume calls to HOST: a few executions per second at first, then at a rising rate."""
     done = await backend.restore(host, client=client)
     return changed(done, "restored", "was not sidelined", host=host, client=client)

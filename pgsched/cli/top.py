@@ -34,7 +34,7 @@ _WORKERS = ("worker", "id", "in hand", "concurrency", "longest", "queues")
 _CLIENTS = ("client", "due", "in hand", "late")
 _GATES = ("held back by", "held", "")
 _AROUND = 3
-"""The lines that a table has besides its rows: a blank line, the headings, and the number of hidden rows."""
+"""Number of lines in a table besides its rows: a blank line, the headings, and the count of hidden rows."""
 
 
 @click.command()
@@ -56,7 +56,8 @@ _AROUND = 3
 def top(reply: Reply, /, api: str | None, once: bool, every: float, sort: str, filter: str, **flags: Any) -> None:
     """Watch what is due, running and late, by queue, client and worker, until Ctrl-C.
 
-    Reads at most the 4,000 oldest rows of each queue. A single frame takes two samples, a second apart, for rates.
+    Reads at most the 4,000 oldest rows of each queue. For a single frame, takes two samples a second apart to calculate
+    rates.
     """
     refuse_api("pgsched top", api)
     url = with_database(load_settings(flags)).database_url or ""
@@ -77,7 +78,8 @@ async def _twice(url: str, sort: str, filter: str) -> tuple[Now, Shown]:
 
 
 async def _watch(url: str, every: float, sort: str, filter: str) -> None:
-    """Draws frames until interrupted. While the database is unavailable, keeps the last frame and shows the reason."""
+    """Draws frames until interrupted. While the database is unavailable, keeps the last frame on screen and shows the
+    reason."""
     before, text = None, ""
     async with lending(url) as lend:
         while True:
@@ -117,7 +119,7 @@ def _draw(lines: Sequence[str]) -> None:
 
 
 def ordered(found: Shown, sort: str, filter: str) -> Shown:
-    """Filters the lines by name, and sorts them by ``sort``, then by name. Gates stay unchanged."""
+    """Filters the lines by name, and sorts them by ``sort``, then by name. Leaves gates unchanged."""
 
     def arranged(lines: Sequence[Any], name: Callable[[Any], str], edge: Callable[[Any], Edge]) -> list[Any]:
         kept = [line for line in lines if filter.lower() in name(line).lower()]
@@ -132,8 +134,8 @@ def ordered(found: Shown, sort: str, filter: str) -> Shown:
 
 
 def frame(now: Now, shown: Shown, *, room: int | None = None) -> str:
-    """Formats a summary and four tables. ``room`` is the maximum number of lines; the tables share it, and each says
-    how many rows it hides."""
+    """Formats a summary and four tables. ``room`` is the maximum number of lines, which the tables share. Each table
+    says how many rows are hidden."""
     tables: list[tuple[Sequence[str], list[list[object]]]] = [
         (
             _QUEUES,

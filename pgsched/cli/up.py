@@ -45,13 +45,13 @@ if TYPE_CHECKING:
 @json_option
 @click.pass_obj
 def up(reply: Reply, /, **flags: Any) -> None:
-    """Start PostgreSQL (unless one is given), the API and the workers, and migrate the schema.
+    """Start PostgreSQL (unless a database is given), migrate the schema, and start the API and the workers.
 
-    Ctrl-C drains and stops.
+    Ctrl-C drains the workers and stops everything.
     """
     for stop in (signal.SIGTERM, signal.SIGQUIT):
         signal.signal(stop, lambda number, _: sys.exit(128 + number))
-    if find_spec("litestar") is None:  # checked here because the API, a separate process, would report it late
+    if find_spec("litestar") is None:  # checked here because the API, a separate process, would report it only later
         raise InvalidSettings(missing("server", by="pgsched up"))
     settings = _with_free_port(load_settings(flags, delivers=True))
     run = _run_given if settings.database_url else _run_embedded
@@ -60,7 +60,7 @@ def up(reply: Reply, /, **flags: Any) -> None:
 
 
 def _with_free_port(settings: Settings) -> Settings:
-    """The settings, with a free port instead of port 0.
+    """Returns the settings, with a free port instead of port 0.
 
     Raises Conflict if the port is taken, and InvalidSettings if the host name does not resolve.
     """
@@ -79,8 +79,8 @@ def _with_free_port(settings: Settings) -> Settings:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Begun:
-    """The API's process, which runs its imports while the database is being prepared, and the event loop that
-    started it."""
+    """The API's process and the event loop that started the process. The process does its imports while the database is
+    being prepared."""
 
     api: asyncio.subprocess.Process
     runner: asyncio.Runner
@@ -121,12 +121,12 @@ def _run_embedded(settings: Settings, reply: Reply, begun: _Begun) -> None:
 
 def _import_meanwhile(name: str) -> None:
     """Imports a slow module in a thread, while initdb and the server keep another core busy. A later import of the
-    module waits until this one is done."""
+    module waits until this import is done."""
     threading.Thread(target=importlib.import_module, args=(name,), daemon=True).start()
 
 
 def _run_given(settings: Settings, reply: Reply, begun: _Begun) -> None:
-    """Runs everything on the user's database. If its URL is a superuser's, uses our own logins instead."""
+    """Runs everything on the user's database. If the URL is a superuser's, uses pgsched's own logins instead."""
     settings = _with_secret_keys(settings)
     url = settings.database_url or ""
     _migrate(url, reply)

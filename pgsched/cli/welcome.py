@@ -1,4 +1,4 @@
-"""The message that ``pgsched up`` prints when it is ready: the address, and three commands for trying it out."""
+"""The message that ``pgsched up`` prints once everything is ready: the address, and three commands to try out."""
 
 import json
 import os
@@ -18,8 +18,8 @@ from pgsched.version import __version__
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Welcome:
     """The parts of the message. ``psql`` is the command that opens the database; ``sql_role`` is the role of the client
-    ``default``, if it has one. ``authorization`` is the file with the header that requests need. ``own_url`` is the URL
-    of the embedded database, which may be shown with its password."""
+    ``default``, if any. ``authorization`` is the file with the header that requests need. ``own_url`` is the URL of the
+    embedded database, including the password, which may be shown."""
 
     settings: Settings
     psql: str
@@ -33,7 +33,7 @@ class Welcome:
         return f"http://{host}:{self.settings.port}"
 
     def tries(self) -> dict[str, str]:
-        """One command for each way to schedule. Each schedules a call to the API's /healthz in five seconds."""
+        """One command for each way to schedule. Each command schedules a call to the API's /healthz in five seconds."""
         target = f"{self.url}/healthz"
         body = {"target": target, "schedule": {"delay": "5s"}, "options": {"method": "GET"}}
         sql = f"""select pgsched.schedule('{target}', delay => '5 s', options => '{{"method": "GET"}}')"""
@@ -85,7 +85,7 @@ class Welcome:
 
 
 def _own_command() -> str:
-    """The command with which the user's shell runs this program: its name if possible, or else its path."""
+    """The command that runs this program in the user's shell: the program's name if possible, otherwise its path."""
     beside = Path(sys.executable).with_name("pgsched")
     if not beside.exists() or ((found := shutil.which("pgsched")) and Path(found).samefile(beside)):
         return "pgsched"
@@ -99,7 +99,7 @@ def embedded_psql(url: str) -> str:
 
 
 def plain_psql(url: str) -> str:
-    """The command that opens a given database with the installed psql, without the URL's password."""
+    """The command that opens a given database with the installed psql. Does not contain the URL's password."""
     if os.environ.get("PGSCHED_DATABASE_URL") == url:
         return 'psql "$PGSCHED_DATABASE_URL"'
     parts = urlsplit(url)

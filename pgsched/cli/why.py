@@ -1,4 +1,4 @@
-"""The sentences of ``pgsched executions why``: what an execution waits for, or what became of it."""
+"""The sentences of ``pgsched executions why``: what an execution is waiting for, or what became of it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from pgsched.store.lookup.row_types import Attempt, Execution
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Around:
-    """What the explanation needs besides the execution: the time, whether its queue is pulled, and whether its client
-    is held."""
+    """The facts that an explanation needs besides the execution: the time, whether the execution's queue is pulled, and
+    any hold on its client."""
 
     now: datetime
     is_pulled: bool = False
@@ -92,7 +92,7 @@ def _what_holds_it(row: Execution, waits_for: Sequence[UUID]) -> str:
 
 
 def _when_it_comes(row: Execution, now: datetime, known: set[str], is_pulled: bool) -> list[str]:
-    """The reasons for an execution that waits for its instant, or for a claim."""
+    """The reasons why an execution is waiting for its instant or for a claim."""
     said = []
     if row.fire_at is not None and row.fire_at > now:
         left = timedelta(seconds=round((row.fire_at - now).total_seconds()))

@@ -17,7 +17,7 @@ workers = CommandGroup("workers")
 
 @command(workers, "list")
 async def list_workers(backend: Any) -> Answer:
-    """List workers. What each has in flight is counted among the oldest due executions only."""
+    """List workers. The in_hand counts include only the oldest due executions."""
     found = await backend.list_workers()
     return Answer({"items": found}, table(_COLUMNS, cells(_COLUMNS, found)) if found else "no workers")
 

@@ -8,7 +8,7 @@
         schedule(connection, "https://shop.example/settle", payload={"order": 7}, key="settle-7")
         schedule_many(connection, ({"target": "python:remind", "payload": n} for n in range(100_000)))
 
-All of them raise the exceptions in ``pgsched.errors``.
+All functions and methods raise the exceptions in ``pgsched.errors``.
 """
 
 from pgsched.api_responses import Job as Job

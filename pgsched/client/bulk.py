@@ -51,7 +51,7 @@ class BulkMethods:
         dry_run: bool = False,
         **wanted: Unpack[BulkQuery],
     ) -> Call[BulkAsked]:
-        """Applies ``action`` to everything that matches, at ``rate`` items per second. Jobs are all changed at once. A
+        """Applies ``action`` to everything that matches, at ``rate`` items per second. Jobs are changed all at once. A
         dry run only counts the matches.
 
         ``replay`` can take ``new_target``. ``reschedule`` takes ``fire_at``, or ``shift`` such as ``1h`` or ``-15m``.
@@ -87,5 +87,6 @@ class BulkMethods:
 
     @method
     def stop_bulk(self, operation_id: Id) -> Call[bool]:
-        """Stops a bulk operation. Items it has not reached stay unchanged. Returns False if it had already ended."""
+        """Stops a bulk operation. Items not yet reached stay unchanged. Returns False if the operation had already
+        ended."""
         return Call("DELETE", path("bulk", identity(operation_id)), bool, "changed")

@@ -47,7 +47,7 @@ class ClientMethods:
 
     @method
     def drop_client(self, client: str) -> Call[bool]:
-        """Deletes a client's settings; its jobs and executions stay."""
+        """Deletes a client's settings, but not its jobs and executions."""
         return Call("DELETE", path("clients", client), bool, "changed")
 
     @method
@@ -71,14 +71,16 @@ class ClientMethods:
     def put_secret(self, client: str, name: str, value: str, *, hosts: Sequence[str] | None = None) -> Call[bool]:
         """Stores a secret that headers can refer to, as in ``{"headers": {"authorization": {"secret": name}}}``.
 
-        The secret is sent only to ``hosts``. If that is None, the secret keeps its hosts; a new secret then has none.
+        The secret is sent only to ``hosts``. If ``hosts`` is None, an existing secret keeps its hosts, and a new secret
+        has no hosts.
         """
         given = present({"value": value, "hosts": hosts})
         return Call("PUT", path("clients", client, "secrets", name), bool, "changed", body=given)
 
     @method
     def drop_secret(self, client: str, name: str) -> Call[bool]:
-        """Deletes a secret. Later attempts that refer to it fail and are retried. Returns False if it did not exist."""
+        """Deletes a secret. Later attempts that refer to the secret fail and are retried. Returns False if it did not
+        exist."""
         return Call("DELETE", path("clients", client, "secrets", name), bool, "changed")
 
     @method
@@ -94,5 +96,6 @@ class ClientMethods:
 
     @method
     def drop_signing_secret(self, client: str) -> Call[bool]:
-        """Stops signing a client's callbacks, and makes its previous signing secrets invalid."""
+        """Deletes a client's current and previous signing secrets, so that its callbacks are no longer signed. Returns
+        False if it had none."""
         return Call("DELETE", path("clients", client, "signing-secret"), bool, "changed")

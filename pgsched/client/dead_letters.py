@@ -22,7 +22,7 @@ from pgsched.store.lookup.row_types import DeadLetter, DeadLetterDetail
 
 
 class DeadLetterQuery(TypedDict, total=False):
-    """Filters for dead letters. ``target`` is a prefix, ``reason`` a substring; ``start`` (inclusive) and ``end``
+    """Filters for dead letters. ``target`` is a prefix and ``reason`` a substring. ``start`` (inclusive) and ``end``
     (exclusive) apply to finished_at."""
 
     client: str | None
@@ -74,7 +74,7 @@ class DeadLetterMethods:
     @method
     def replay(self, execution_id: Id, *, client: str | None = None, **changes: Unpack[ReplayOptions]) -> Call[UUID]:
         """Runs a dead letter again, and returns the new execution's id. A repeated call returns the same id, unless the
-        new execution has failed as well."""
+        new execution has also failed."""
         retry = path("executions", named(execution_id), "retry")
         return Call("POST", retry, UUID, "id", query={"client": client}, body=body(changes))
 

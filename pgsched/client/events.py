@@ -18,8 +18,8 @@ _NOTHING = 0.1
 
 
 class EventQuery(TypedDict, total=False):
-    """Filters for events. ``status`` is one or more, any of which may match. ``wait`` ends the stream after that
-    time."""
+    """Filters for events. ``status`` is one or more statuses, any of which may match. The stream ends after
+    ``wait``."""
 
     client: str | None
     queue: str | None
@@ -46,7 +46,7 @@ class EventStream:
         return self._call.send_by(http)
 
     def read(self, piece: bytes) -> Iterator[Event]:
-        """Adds a piece of the response, and yields the events that it completes."""
+        """Adds a piece of the response, and yields the events that are now complete."""
         seen = max(len(self._rest) - 1, 0)
         self._rest += piece
         if self._rest.find(b"\n\n", seen) < 0:
@@ -71,7 +71,7 @@ class EventStream:
         return None if self._ends else self._next(_NOTHING, Unavailable("the API ends every event stream immediately"))
 
     def refused(self, response: httpx.Response) -> float:
-        """Seconds to wait before repeating the request. Raises the response as an error if a retry cannot help."""
+        """Seconds to wait before repeating the request. If a retry cannot help, raises the error in the response."""
         pause = self._call.pause(self._retries, self._failures, response)
         if pause is None:
             self._call.read(response)

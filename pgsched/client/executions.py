@@ -11,8 +11,8 @@ from pgsched.store.lookup.row_types import Execution, ExecutionDetail
 
 
 class ExecutionQuery(TypedDict, total=False):
-    """Filters for executions. ``status`` is one or more, any of which may match; all ``labels`` must match. ``start``
-    (inclusive) and ``end`` (exclusive) apply to scheduled_for."""
+    """Filters for executions. ``status`` is one or more statuses, any of which may match; all ``labels`` must match.
+    ``start`` (inclusive) and ``end`` (exclusive) apply to scheduled_for."""
 
     client: str | None
     status: str | Sequence[str] | None
@@ -42,7 +42,7 @@ class ExecutionMethods:
 
     @method
     def get_execution(self, execution_id: Id, *, client: str | None = None) -> Call[ExecutionDetail]:
-        """An execution, with its failed attempts and the executions that it is still waiting for."""
+        """An execution, with its failed attempts and the executions it is still waiting for."""
         return Call("GET", _one(execution_id), ExecutionDetail, query={"client": client})
 
     @method
@@ -66,8 +66,8 @@ class ExecutionMethods:
     def edit_execution(
         self, execution_id: Id, *, client: str | None = None, **changed: Unpack[ExecutionChanges]
     ) -> Call[ExecutionDetail]:
-        """Changes the given fields of a one-shot that has not started. While it waits for a retry, only its ``fire_at``
-        can be changed."""
+        """Changes the given fields of a one-shot that has not started. While the one-shot waits for a retry, only its
+        ``fire_at`` can be changed."""
         check_names(changed, ExecutionChanges)
         query = {"client": client}
         return Call("PATCH", _one(execution_id), ExecutionDetail, query=query, body=body(changed))

@@ -43,7 +43,7 @@ class GateMethods:
 
     @method
     def drop_limit(self, kind: str, name: str) -> Call[bool]:
-        """Removes a limit, and frees the executions that it held. Returns False if there was no such limit."""
+        """Removes a limit, and releases the executions that it held. Returns False if there was no such limit."""
         return Call("DELETE", path("limits", kind, name), bool, "changed")
 
     @method
@@ -60,13 +60,13 @@ class GateMethods:
     def sideline(
         self, host: str, *, client: str | None = None, until: Instant | None = None, note: str | None = None
     ) -> Call[bool]:
-        """Stops calls to a host, for one client or for all. Lasts until ``until``, or until the host is restored."""
+        """Stops calls to a host, for one client or for all, until ``until`` or until the host is restored."""
         asked = present({"host": host, "client": client, "until": until, "note": note})
         return Call("POST", path("targets", "pause"), bool, "changed", body=asked)
 
     @method
     def restore(self, host: str, *, client: str | None = None) -> Call[bool]:
-        """Restores a sidelined host: calls to it resume, at a few executions per second at first."""
+        """Restores a sidelined host: calls resume, at a few executions per second at first."""
         return Call("POST", path("targets", "resume"), bool, "changed", body=present({"host": host, "client": client}))
 
     @method
@@ -81,7 +81,7 @@ class GateMethods:
 
     @method
     def unblock(self, client: str, ordering_key: str) -> Call[bool]:
-        """Unblocks an ordering key: its other executions continue without the failed one. Returns False if it was not
-        blocked."""
+        """Unblocks an ordering key: its other executions continue without the failed execution. Returns False if it was
+        not blocked."""
         asked = {"client": client, "ordering_key": ordering_key}
         return Call("POST", path("ordering-keys", "resume"), bool, "changed", body=asked)

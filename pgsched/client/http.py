@@ -48,8 +48,8 @@ class Client(_Methods, SyncBase):
     """Calls the API at ``base_url`` with a key; ``timeout`` is in seconds. Close it, or use it as a context manager.
 
     Idempotent requests (all reads, and ``schedule`` with a key) are retried up to ``retries`` times while the API
-    cannot be reached or asks to be called again later. An error response is raised as the matching class in
-    ``pgsched.errors``. Without any response, Unavailable is raised.
+    cannot be reached or asks for a later retry. Raises the matching exception in ``pgsched.errors`` for an error
+    response, and Unavailable if there is no response.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Client(_Methods, SyncBase):
             yield from self._ask(claim_for_ever(queue, worker, batch, lease, wait))
 
     def events(self, *, after: str | None = None, **wanted: Unpack[EventQuery]) -> Iterator[Event]:
-        """Yields execution outcomes indefinitely, from now on or after the event with the cursor ``after``. Each
+        """Yields execution outcomes indefinitely, from now on, or after the event with the cursor ``after``. Each
         outcome is yielded once, in the order in which outcomes become visible. A broken stream is resumed."""
         stream = EventStream(wanted, after, self._retries)
         pause: float | None = 0.0
@@ -154,7 +154,7 @@ class AsyncClient(_Methods, AsyncBase):
                 yield message
 
     async def events(self, *, after: str | None = None, **wanted: Unpack[EventQuery]) -> AsyncIterator[Event]:
-        """Yields execution outcomes indefinitely, from now on or after the event with the cursor ``after``. Each
+        """Yields execution outcomes indefinitely, from now on, or after the event with the cursor ``after``. Each
         outcome is yielded once, in the order in which outcomes become visible. A broken stream is resumed."""
         stream = EventStream(wanted, after, self._retries)
         pause: float | None = 0.0

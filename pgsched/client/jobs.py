@@ -27,8 +27,8 @@ _TIMING = ("fire_at", "delay", "cron", "every", "timezone", "gap", "overlap", "a
 
 
 class Recurring(TypedDict, total=False):
-    """How a job recurs, and the options of each of its executions. ``gap`` and ``overlap`` say what a cron expression
-    does when the clocks change."""
+    """The schedule of a job, and the options of its executions. ``gap`` and ``overlap`` say what a cron expression does
+    when the clocks change."""
 
     cron: str
     every: timedelta | str
@@ -46,11 +46,11 @@ class Recurring(TypedDict, total=False):
 class ScheduleOptions(Recurring, total=False):
     """The options of ``schedule``.
 
-    ``payload`` is any JSON. Give at most one of ``fire_at`` (a datetime with an offset, or an RFC 3339 string),
+    ``payload`` is any JSON value. Give at most one of ``fire_at`` (a datetime with an offset, or an RFC 3339 string),
     ``delay`` (a timedelta, ``PT10M`` or ``10m``), ``cron`` (with ``timezone``) and ``every``; if all are omitted, the
-    execution is due now. None of the four can be None. A second call with the same ``client`` and ``key`` replaces the
-    waiting execution, unless ``on_conflict`` is ``keep``, ``reject`` or ``debounce``. ``after`` lists executions, by id
-    or key, that must succeed first; if ``after_outcome`` is ``any``, they need only end.
+    execution is due now. These four arguments cannot be None. A second call with the same ``client`` and ``key``
+    replaces the waiting execution, unless ``on_conflict`` is ``keep``, ``reject`` or ``debounce``. ``after`` lists
+    executions, by id or key, that must succeed first; if ``after_outcome`` is ``any``, they need only end.
     """
 
     fire_at: datetime | str
@@ -63,7 +63,7 @@ class ScheduleOptions(Recurring, total=False):
 
 
 class JobQuery(TypedDict, total=False):
-    """Filters for jobs. ``last_outcomes`` (at most 10) is how many past outcomes each listed job includes."""
+    """Filters for jobs. ``last_outcomes`` (at most 10) is the number of past outcomes included with each job."""
 
     client: str | None
     labels: Mapping[str, str] | None
@@ -85,7 +85,7 @@ class JobChanges(Recurring, total=False):
 
 
 class PreviewOptions(TypedDict, total=False):
-    """A schedule to preview. ``client`` and ``key`` are those of the intended job; ``H`` in ``cron`` depends on
+    """A schedule to preview. ``client`` and ``key`` are those of the intended job, because ``H`` in ``cron`` depends on
     them."""
 
     fire_at: datetime | str | None
@@ -113,7 +113,7 @@ class JobMethods:
 
     @method
     def get_job(self, job_id: Id, *, client: str | None = None) -> Call[JobDetail]:
-        """A job, with the next instant at which it fires."""
+        """A job and its next instant."""
         return Call("GET", _job(job_id), JobDetail, query={"client": client})
 
     @method
@@ -134,7 +134,7 @@ class JobMethods:
 
     @method
     def pause(self, job_id: Id, *, client: str | None = None, note: str | None = None) -> Call[bool]:
-        """Pauses a job: no more runs are planned until it is resumed. Returns False if it was already paused."""
+        """Pauses a job: no runs are planned until it is resumed. Returns False if it was already paused."""
         query = {"client": client}
         return Call("POST", _job(job_id, "pause"), bool, "changed", query=query, body={"note": note})
 
@@ -148,8 +148,8 @@ class JobMethods:
     def edit(
         self, job_id: Id, *, client: str | None = None, force: bool = False, **changed: Unpack[JobChanges]
     ) -> Call[JobDetail]:
-        """Changes the given fields of a job and of its waiting execution, not of a running one. A job declared by an
-        application or a file can be edited only with ``force``."""
+        """Changes the given fields of a job and of its waiting execution, but not of a running execution. A job
+        declared by an application or a file can be edited only with ``force``."""
         check_names(changed, JobChanges)
         query = {"client": client, "force": "true" if force else None}
         return Call("PATCH", _job(job_id), JobDetail, query=query, body=_body(changed))
@@ -164,8 +164,8 @@ class JobMethods:
         start: Instant | None = None,
         **changed: Unpack[JobChanges],
     ) -> Call[EditPreview]:
-        """Previews an edit without making it: the instants at which the job fires now, and those at which the edited
-        job would fire. ``start`` defaults to now."""
+        """Previews an edit without making it: the instants at which the job fires now, and the instants at which the
+        edited job would fire. ``start`` defaults to now."""
         check_names(changed, JobChanges)
         asked = _body(changed) | present({"count": count, "from": start})
         return Call("POST", _job(job_id, "preview"), EditPreview, query={"client": client}, body=asked)

@@ -42,8 +42,8 @@ class PullMethods:
     def claim(
         self, queue: str, *, worker: str, batch: int = 1, lease: Length = "30s", wait: Length = "0s"
     ) -> Call[list[Message]]:
-        """Claims due messages from a pulled queue, each under a lease. If none is due, waits up to ``wait`` (at most
-        60 s) for one; returns an empty list if none arrives."""
+        """Claims due messages from a pulled queue, each under a lease. If no message is due, waits for one for up to
+        ``wait`` (at most 60 s). Returns an empty list if none comes due."""
         return claim(queue, worker, batch, lease, wait)
 
     @method
@@ -61,12 +61,12 @@ class PullMethods:
 
     @method
     def extend(self, message: Held, lease: Length = "30s") -> Call[datetime]:
-        """Extends the lease, so that it ends ``lease`` from now. Returns its new end."""
+        """Extends the lease to end ``lease`` from now. Returns the new end."""
         return _report(message, "extend", datetime, "lease_expires_at", lease=lease)
 
     @method
     def release(self, message: Held) -> Call[None]:
-        """Returns the message to the queue, as if it had not been claimed."""
+        """Returns the message to the queue as if it had never been claimed."""
         return _report(message, "release", NoneType)
 
 

@@ -51,7 +51,7 @@ class QueueMethods:
 
     @method
     def create_queue(self, name: str, *, pulled: bool = False, **settings: Unpack[QueueChanges]) -> Call[QueueRow]:
-        """Creates a queue. Consumers claim from ``pulled`` queues; workers serve the others."""
+        """Creates a queue. Consumers claim from ``pulled`` queues; workers serve all other queues."""
         check_names(settings, QueueChanges)
         return Call("POST", path("queues"), QueueRow, body={"name": name, "pulled": pulled, **body(settings)})
 
@@ -63,12 +63,12 @@ class QueueMethods:
 
     @method
     def drop_queue(self, name: str) -> Call[bool]:
-        """Drops a queue. Raises Conflict if an execution waits or runs in it, or a job belongs to it."""
+        """Drops a queue. Raises Conflict if the queue has waiting or running executions, or jobs."""
         return Call("DELETE", path("queues", name), bool, "changed")
 
     @method
     def pause_queue(self, name: str, *, note: str | None = None) -> Call[bool]:
-        """Pauses a queue: workers start nothing more from it. Returns False if it was already paused."""
+        """Pauses a queue: no more of its executions start. Returns False if it was already paused."""
         return Call("POST", path("queues", name, "pause"), bool, "changed", body={"note": note})
 
     @method

@@ -43,7 +43,7 @@ class Call(Generic[_Answer]):
     query: Mapping[str, Any] | None = None
     body: Any = None
     timeout: float | None = None
-    """Seconds to wait for the response; set if that may take longer than the client's timeout."""
+    """Seconds to wait for the response. Set only if the response may take longer than the client's timeout."""
     repeatable: bool = False
     """True if the request is idempotent. A GET always is."""
 
@@ -61,7 +61,7 @@ class Call(Generic[_Answer]):
 
     def pause(self, retries: int, number: int, response: httpx.Response | None = None) -> float | None:
         """Seconds to wait before a retry, or None if the request is not to be retried. Retry-After takes precedence.
-        ``number`` counts tries from 0; ``response`` is None if there was none."""
+        ``number`` counts tries from 0; ``response`` is None if no response arrived."""
         if number >= retries or not (self.repeatable or self.method == "GET"):
             return None
         asked: str | None = None
@@ -98,7 +98,7 @@ def path(*parts: str) -> str:
 
 
 def _quoted(part: str) -> str:
-    """Quotes a part, so that no client or proxy reads it as two parts, or as ``..``."""
+    """Quotes a part so that no client or proxy reads it as two parts or as ``..``."""
     if not part:
         raise InvalidInput("a name must not be empty")
     check_text("a name", part)
@@ -124,7 +124,7 @@ def named(id: Id) -> str:
 
 
 def body(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Converts keyword arguments to a request body: durations to ISO 8601, mappings to objects. A payload is
+    """Converts keyword arguments to a request body: durations to ISO 8601, mappings to objects. Leaves a payload
     unchanged."""
     return {name: _in_body(name, value) for name, value in given.items()}
 
@@ -194,7 +194,7 @@ def _is_number(value: Any) -> bool:
 
 
 def headers_of(api_key: str | None) -> dict[str, str]:
-    """The headers of every request: the API key, and a header that a form on another site could not set."""
+    """The headers of every request: the API key, and a header that a form on another site cannot set."""
     if api_key is not None and not (isinstance(api_key, str) and _KEY.fullmatch(api_key)):
         raise InvalidInput("api_key is not a valid key: write what pgsched admin keys create printed")
     key = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}

@@ -1,7 +1,8 @@
 """Turns one function into a method of both clients.
 
 The classes for jobs, queues etc. define each method once, as a function that returns the request to send. ``Client``
-and ``AsyncClient`` inherit these classes. A method of ``Client`` returns the result; one of ``AsyncClient`` is awaited.
+and ``AsyncClient`` inherit these classes. A ``Client`` method returns the result; an ``AsyncClient`` method must be
+awaited.
 
     class Jobs:
         @method
@@ -21,7 +22,7 @@ from pgsched.api_responses import Page
 from pgsched.client.requests import Call
 
 LARGEST = 500
-"""Items per page when all pages are read."""
+"""Default page size when all pages are read."""
 _Given = ParamSpec("_Given")
 _Answer = TypeVar("_Answer")
 _Item = TypeVar("_Item")
@@ -65,7 +66,8 @@ class method(Generic[_Given, _Answer]):
 
 
 class pages(Generic[_Given, _Item]):
-    """Turns a method that lists one page into a method that iterates over all pages, requesting each when needed.
+    """Turns a method that lists one page into a method that iterates over the items of all pages, requesting pages as
+    needed.
 
     iter_jobs = pages(list_jobs)
     """

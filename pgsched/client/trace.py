@@ -18,8 +18,8 @@ def current_traceparent() -> str | None:
 
 
 def within_trace(given: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Adds the current trace to the given options, unless they contain a trace. A job gets none, because its runs do
-    not belong to the trace that created it."""
+    """Adds the current trace to the given options, unless they contain a trace. A job gets no trace, because its runs
+    do not belong to the trace in which it was created."""
     options: Any = given.get("options")
     if given.keys() & {"cron", "every"} or (trace := current_traceparent()) is None:
         return options  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""Schedules in the caller's own transaction: a commit schedules, a rollback leaves nothing behind.
+"""Schedules in the caller's own transaction: a commit schedules, and a rollback leaves nothing behind.
 
 Nothing here commits, rolls back or opens a savepoint. As after any failed statement, a transaction in which the
 database has reported an error can only be rolled back.
@@ -60,7 +60,7 @@ def schedule_outcome(
 ) -> Placed:
     """Like ``schedule``, but also returns the outcome: ``created``, ``replaced``, ``existing`` or ``ended``.
 
-    ``existing`` means that the execution or job that already has the key stays unchanged. ``ended`` means that nothing
+    ``existing`` means that an execution or job already has the key, and stays unchanged. ``ended`` means that nothing
     was scheduled, because the execution with this key succeeded recently. ``fire_at`` is None for a job, and for an
     execution that is running, held or ended.
     """
@@ -137,7 +137,7 @@ def raises_ours() -> Iterator[None]:
 
 @cache
 def _sqlalchemy_text() -> Any:
-    from sqlalchemy import text  # imported only when it is used
+    from sqlalchemy import text  # imported only when used
 
     return text(re.sub(r"%\((\w+)\)s", r":\1", statement("schedule/schedule")))
 

@@ -10,7 +10,7 @@ class WorkerMethods:
 
     @method
     def list_workers(self) -> Call[list[WorkerRow]]:
-        """All workers. Each worker's count of executions in hand covers only the oldest due executions."""
+        """All workers. Each worker's ``in_hand`` count includes only the oldest due executions."""
         return Call("GET", path("workers"), list[WorkerRow], "items")
 
     @method
@@ -20,7 +20,8 @@ class WorkerMethods:
 
     @method
     def drain_worker(self, worker: int, *, note: str | None = None) -> Call[bool]:
-        """Drains a worker: it starts nothing more, and finishes what it holds. False if already draining."""
+        """Drains a worker: it starts no more executions, and finishes those it has. Returns False if it was already
+        draining."""
         return Call("POST", path("workers", str(worker), "pause"), bool, "changed", body={"note": note})
 
     @method

@@ -1,7 +1,7 @@
 """The protocol of channels, and ``Channels``, which chooses a channel by the target's scheme.
 
-A channel delivers one execution to its target and returns an Outcome. It raises only CancelledError, when its caller
-ends the attempt, and NoFreeSlot, before anything has begun. Channels pass all other exceptions to
+A channel delivers one execution to its target and returns an Outcome. It raises only CancelledError (if its caller ends
+the attempt) and NoFreeSlot (before anything has begun). Channels pass all other exceptions to
 ``exception_outcomes.outcome_of``, so that exceptions become outcomes in one place.
 """
 
@@ -31,8 +31,8 @@ class Channel(Protocol):
 
 
 class Channels:
-    """All channels of a worker, as one channel. ``capabilities`` are those that the worker has from its settings rather
-    than from its handlers. ``allowed`` returns the channels that a client may use, or None for all."""
+    """All channels of a worker, as one channel. ``capabilities`` are the worker's capabilities that come from its
+    settings rather than its handlers. ``allowed`` returns the channels that a client may use; None means all."""
 
     def __init__(
         self,

@@ -2,16 +2,16 @@
 
 A connection is new, open or dead. A new connection has sent nothing, and its slot still belongs to the exchange that
 opened it. An open connection holds a slot of its host, and is either parked or busy with an exchange. The parser
-(llhttp) decides where a response ends. Data that arrives after that end, or while the connection is parked, ends the
-connection, so that it cannot be mistaken for the response to the next request.
+(llhttp) decides where a response ends. If data arrives after that end, or while the connection is parked, the
+connection is closed, so that the data cannot be mistaken for the response to the next request.
 
 Failures:
 
 - The peer closes a used connection without sending anything, so it probably has not accepted the request. The exchange
-  is sent once more, on a fresh connection. If that happens again, it fails.
+  is sent once more, on a fresh connection. If the peer does this again, the exchange fails.
 - The peer closes before the head of the response is complete, or sends something without a status. The exchange fails.
 - The parser rejects the head. The head's first line decides (``malformed_head``), and the connection is not used again.
-  The parser gets each head as a whole, so that its first line is available.
+  The parser is given each head as a whole, so that the head's first line is available.
 - Something fails after the head. The status decides, and the connection is not used again.
 - The exchange is cancelled or expires. The connection is aborted, and unread data is discarded.
 """
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from pgsched.delivery.pool import OriginSlots
 
 LONGEST_HEAD = 65_536
-"""Maximum size of a response's head in bytes, including interim responses before it."""
+"""Maximum size of a response's head in bytes, including the heads of interim responses before it."""
 LONGEST_BODY = 65_536
 """Maximum number of bytes that are read from a response's body."""
 MOST_HEADERS = 256
 """Maximum number of header lines in a response."""
 
-_LONGEST_ANSWER = LONGEST_HEAD + 2 * LONGEST_BODY  # bytes on the wire, including the heads of chunks
+_LONGEST_ANSWER = LONGEST_HEAD + 2 * LONGEST_BODY  # bytes on the wire, including chunk headers
 _END = re.compile(rb"\n\r?\n")
 _KEPT = 4 * LONGEST_ERROR  # a character takes at most four bytes
-_MOST_PIECES = 4_096  # reads in which the body may arrive
+_MOST_PIECES = 4_096  # maximum number of reads for a body
 _BODY_SECONDS = 1.0
 _LAST_MOMENT = 0.1  # reading the body stops this many seconds before the caller gives up, so that the status counts
 _SMALL_REQUEST = 65_536
@@ -54,8 +54,8 @@ class ConnectionState(Enum):
 
 
 class Connection(asyncio.Protocol):
-    """Sends requests and parses responses. ``owner`` manages the slots of the connection's origin. After the time
-    ``retires``, the connection starts no more exchanges."""
+    """Sends requests and parses responses. ``owner`` manages the slots of the connection's origin. The connection is
+    not parked after the time ``retires``."""
 
     __slots__ = (
         "_head",
@@ -78,11 +78,11 @@ class Connection(asyncio.Protocol):
         self._owner, self._loop = owner, loop
         self.retires = loop.time() + lifetime
         self.exchange: Exchange | None = None
-        self._heard: Exchange  # the exchange of the data that is being parsed
+        self._heard: Exchange  # the exchange whose data is being parsed
         self._transport: asyncio.Transport
         self._state = ConnectionState.NEW
         self._used = self._keep = self._is_refused = False
-        self._head = b""  # the part of a head received so far; for the parser, each part costs as much as a whole head
+        self._head = b""  # the part of a head received so far; parsing a part costs as much as parsing a whole head
         self._searched = self._pieces = 0
         self._parser = HttpResponseParser(self)
         # Be lenient: the status counts even if line ends or header values are slightly wrong.
@@ -105,8 +105,8 @@ class Connection(asyncio.Protocol):
         self._transport.write(exchange.request)
 
     def discard(self, error: Exception | None = None, *, politely: bool = False) -> None:
-        """Ends the connection and its exchange. If no status has arrived, the exchange ends with ``error``. With
-        ``politely``, TLS is closed properly."""
+        """Ends the connection and its exchange. If no status has arrived, the exchange ends with ``error``. If
+        ``politely`` is true, TLS is shut down properly."""
         was, self._state = self._state, ConnectionState.DEAD
         exchange, self.exchange = self.exchange, None
         if politely:
@@ -206,8 +206,8 @@ class Connection(asyncio.Protocol):
             exchange.reason, exchange.retry_after, exchange.told = b"", None, None
 
     def _read_heads(self, exchange: Exchange, data: bytes) -> bytes:
-        """Reads the head, and the heads of interim responses before it, each once it is complete. Returns the part of
-        the body that has arrived."""
+        """Reads the heads of the response and of any interim responses before it, each when complete. Returns the part
+        of the body that has arrived."""
         head, self._head = self._head + data, b""
         while not exchange.status:
             head = head.lstrip(b"\r\n")
@@ -224,7 +224,7 @@ class Connection(asyncio.Protocol):
         return b"" if self._is_refused else head
 
     def _read_head(self, exchange: Exchange, head: bytes) -> None:
-        """Parses a head. If the parser rejects it, uses its status, reason and Retry-After."""
+        """Parses a head. If the parser rejects the head, uses only its status, reason and Retry-After."""
         try:
             self._parser.feed_data(head)
         except HttpParserCallbackError:

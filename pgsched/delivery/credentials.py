@@ -20,10 +20,10 @@ from pgsched.domain.secret import SecretRef
 from pgsched.errors import InvalidSettings
 
 _MOST_TOGETHER = 16_384
-"""Maximum total length of the secrets in one request, in characters. Servers do not accept longer headers, and the
-response must be searched for every secret."""
+"""Maximum total length of the secrets in one request, in characters. Servers refuse longer headers, and the response
+must be searched for every secret."""
 _BRIEF, _BRIEF_ANSWER = 512, 4_096
-_MOST_OF_A_CLIENT, _MOST = 8, 256  # certificates
+_MOST_OF_A_CLIENT, _MOST = 8, 256  # certificates cached per client, and in total
 _IN_A_HEADER = re.compile(r"[!-~](?:[ \t!-~]{0,8191}[!-~])?")
 
 GetSecret = Callable[[str, str, str], Awaitable[str]]
@@ -32,14 +32,14 @@ is not available for the host."""
 
 
 async def no_secrets(client: str, name: str, host: str) -> str:
-    """Stands in for a store without secrets."""
+    """A ``GetSecret`` for processes without a store of secrets."""
     raise DeliveryFailed(f"there is no secret {name}")
 
 
 @dataclass(frozen=True, slots=True)
 class Filled:
     """A callback's options and URL with credentials filled in: secrets and a token in the headers of ``options``, and a
-    certificate in ``url``. ``secrets`` are the texts that must not be shown."""
+    certificate in ``url``. ``secrets`` are the texts to redact."""
 
     options: Options = field(repr=False)
     url: Url
@@ -75,8 +75,8 @@ class Credentials:
 
     async def fill(self, options: Options, client: str, host: str, url: Url, deadline: float) -> Filled:
         """Fills in the credentials of one callback to ``host``. Raises DeliveryFailed if a secret is not available
-        within ``deadline`` seconds, and FinalFailure if a header cannot contain it. Neither message contains the
-        secret."""
+        within ``deadline`` seconds, and FinalFailure if a secret cannot be sent in a header. The messages do not
+        contain the secret."""
         headers, secrets = list[tuple[str, str | SecretRef]](), list[str]()
         try:
             async with asyncio.timeout(deadline):
@@ -121,11 +121,11 @@ class Credentials:
 
 
 class Certificates:
-    """The TLS contexts for clients' certificates. A context is created from the client's secrets at the first call, and
+    """The TLS contexts for clients' certificates. A context is created from the client's secrets when first needed, and
     cached. ``authorities`` is the setting ``tls_authorities``.
 
-    Each certificate has its own context, and connections are kept apart by context. So no call uses a connection that
-    was opened with another certificate or without one, and a certificate that was replaced is not presented again.
+    Each certificate has its own context, and connections are kept apart by context. So a call never uses a connection
+    that was opened with another certificate or with none, and a replaced certificate is never presented again.
 
     A context costs tens of milliseconds and a megabyte, mostly for the authorities that it trusts. So contexts are
     created in a thread, one at a time, and only a few per client are kept in memory.
@@ -163,7 +163,7 @@ class Certificates:
             ) from None
 
     def _found(self, client: str, digest: bytes) -> ssl.SSLContext | None:
-        """Looks up a context and moves it to the end, as the most recently used."""
+        """Looks up a context, and moves it to the end as the most recently used context."""
         own = self._made.get(client, {})
         context = own.pop(digest, None)
         if context is not None:

@@ -1,9 +1,9 @@
 """Decides which addresses callbacks may connect to.
 
-Clients choose the URLs of callbacks, and workers run inside the network. Without a check, a target could reach internal
-hosts (SSRF). Checking names is not enough, because a name may resolve to another address by the time of the connection.
-So addresses are checked in two places: the resolver drops forbidden addresses from its results, and ``open_socket``
-checks each address, including numeric ones in URLs, immediately before the connection.
+Clients choose the URLs of callbacks, and workers run inside the network. Without a check, a callback could reach
+internal hosts (SSRF). Checking names is not enough, because a name may resolve to another address by the time of the
+connection. So addresses are checked in two places: the resolver drops forbidden addresses from its results, and
+``open_socket`` checks each address, including numeric ones in URLs, immediately before the connection.
 """
 
 import ipaddress
@@ -18,7 +18,7 @@ AddressInfo = tuple[int, int, int, str, tuple[Any, ...]]
 
 
 class AddressRefused(FinalFailure, OSError):
-    """Callbacks may not connect to this address. It is an OSError so that the next address is tried."""
+    """Callbacks may not connect to this address. An OSError, so that the next address is tried."""
 
     def __init__(self, address: str, reason: str) -> None:
         super().__init__(f"refused to call {address}: {reason}")
@@ -52,7 +52,7 @@ class Egress:
 
 
 def _embedded(address: Address) -> Address:
-    """Returns the IPv4 address that an IPv6 address embeds, or the address itself."""
+    """Returns the IPv4 address embedded in an IPv6 address, or else the address itself."""
     if isinstance(address, ipaddress.IPv4Address):
         return address
     if address in _NAT64:
@@ -77,7 +77,7 @@ _PRIVATE = {
     4: _networks("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "127.0.0.0/8"),
     6: _networks("fc00::/7", "::1/128"),
 }
-# Reserved blocks, and the addresses of the metadata services of clouds.
+# Reserved blocks, and the addresses of cloud metadata services.
 _NEVER = {
     4: _networks(
         "0.0.0.0/8", "169.254.0.0/16", "192.0.0.0/24", "224.0.0.0/4", "240.0.0.0/4",

@@ -11,13 +11,13 @@ _WBITS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 _RAW = -15
 _CHARSET = "charset="
 TOLD = frozenset({b"location", b"content-encoding", b"content-type"})
-"""The response headers that are needed to describe an error, in lower case."""
+"""The response headers, in lower case, that are needed to describe an error."""
 LENGTHS = frozenset(map(len, TOLD))
 _LONGEST_ADDRESS = 500
 _CHARSETS = re.compile(
     r"(utf|iso|latin|windows|cp|us.?ascii|ascii|koi8|mac|shift|s.?jis|euc|gb|big5|tis)[\w.:-]*", re.IGNORECASE
 )
-"""Charsets of texts. Python's other codecs are not used, because some take quadratic time."""
+"""Charsets that are decoded. Python's other codecs are not used, because some take quadratic time."""
 
 
 def in_plain_text(answer: Exchange) -> Exchange:
@@ -52,7 +52,8 @@ def leads_to(address: bytes) -> str:
 
 
 def _decompressed(body: bytes, encodings: str) -> bytes | None:
-    """Decompresses as much of a body as is kept. Returns None if the encoding is unsupported or the body is invalid."""
+    """Decompresses the part of a body that is kept. Returns None if the encoding is unsupported or the body is
+    invalid."""
     applied = [name for part in encodings.lower().split(",") if (name := part.strip()) not in ("", "identity")]
     if not applied:
         return body
@@ -65,7 +66,7 @@ def _decompressed(body: bytes, encodings: str) -> bytes | None:
 
 
 def _raw(body: bytes) -> bytes | None:
-    """Decompresses deflate without the zlib header, which some servers send."""
+    """Decompresses raw deflate, without a zlib header, as some servers send it."""
     try:
         return zlib.decompressobj(_RAW).decompress(body, _MOST_BYTES)
     except zlib.error:

@@ -7,9 +7,9 @@ from pgsched.domain.attempt_outcome import LONGEST_ERROR, Failed, Outcome, Postp
 from pgsched.errors import PgschedError
 
 MOST_CAUSES = 20
-"""Maximum number of exceptions that are examined in a chain of causes, which may be endless."""
+"""Maximum number of exceptions examined in a chain of causes, which may be circular."""
 MOST_MEMBERS = 1_000
-"""Maximum number of exceptions that are examined in a group, including those in groups within it."""
+"""Maximum number of exceptions examined in a group, including its nested groups."""
 
 
 class OutcomeException(Exception):
@@ -59,14 +59,14 @@ class Fail(FinalFailure):
 def outcome_of(error: BaseException) -> Outcome:
     """Returns the outcome that an exception declares, or otherwise a retryable failure.
 
-    A stale lease needs no outcome of its own, because settling with a stale token is refused anyway.
+    A stale lease needs no special outcome, because settling with a stale token is refused anyway.
     """
     return declared(error) or Failed(error=describe(error), retryable=True)
 
 
 def declared(error: BaseException) -> Outcome | None:
-    """Returns the outcome that an exception, one of its causes, or a group's members together carry. Returns None if
-    there is none.
+    """Returns the outcome that an exception or one of its causes carries or, for a group, the outcome of all members
+    together. Returns None if there is no outcome.
 
     In a group, a final failure takes precedence, then any other failure. If all members ask to be called later, the
     longest delay counts.
@@ -82,8 +82,8 @@ def declared(error: BaseException) -> Outcome | None:
 
 
 def _told(error: BaseException) -> Iterator[Outcome | None]:
-    """Yields the outcome of the exception. If it has none, yields those of its cause and, if it is a group, of its
-    members instead, or None where no outcome is found."""
+    """Yields the outcome that the exception carries. If it carries none, yields the outcomes of its cause and, for a
+    group, of its members, with None for each exception without an outcome."""
     waiting, examined = [(error, MOST_CAUSES)], 0
     while waiting and examined < MOST_MEMBERS:
         one, left = waiting.pop()
@@ -124,7 +124,7 @@ def describe(error: BaseException) -> str:
 
 
 def cut(text: str) -> str:
-    """Returns the part of a text that is stored, as a plain string even if the text's class is a subclass of str."""
+    """Returns the part of a text that is stored, as a plain str even if the text is an instance of a subclass."""
     return str.__getitem__(text, slice(LONGEST_ERROR))
 
 

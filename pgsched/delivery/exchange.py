@@ -20,10 +20,10 @@ class Exchange:
     - ``status`` is 0 until the head of the response is complete.
     - ``received``, ``headers`` and ``length`` count bytes, header lines and bytes of the body. ``pieces`` are the parts
       of the body that are kept; at the end they become ``body``.
-    - ``again`` is true if the request was sent before, on a connection that turned out to be closed.
-    - ``once`` is true if the request must be sent on a fresh connection. If a used connection ends without a response,
-      it is unknown whether the request was accepted.
-    - ``keeps`` is how many bytes of the body are kept for a success.
+    - ``again`` is true if the request was already sent on a connection that turned out to be closed.
+    - ``once`` is true if the request must be sent on a fresh connection. If a used connection closes without a
+      response, it is unknown whether the request was accepted.
+    - ``keeps`` is the number of bytes of the body that are kept if the callback succeeds.
     - ``told`` contains the headers that are needed to describe an error. ``address`` is where a redirect leads.
     """
 

@@ -1,8 +1,8 @@
-"""Logs why attempts failed, at a limited rate. Failures of handlers are logged with their traceback.
+"""Logs why attempts failed, at a limited rate. A handler's failure is logged with its traceback.
 
-The row stores only the last line as its reason, but the log also shows where in the application the failure occurred.
-``note`` logs a handler's exception when it is caught. ``failed`` logs the failures of other targets when their outcome
-is processed.
+The row's reason is only the last line, but the log also shows where in the application the failure occurred. ``note``
+logs a handler's exception when it is caught. ``failed`` logs the failures of other targets when their outcome is
+processed.
 
 The message of an exception comes from the handler's code. It may be hundreds of megabytes long, take long to produce,
 or raise an exception itself, and a chain of causes may be very long or circular. So each message is read once, where
@@ -23,7 +23,7 @@ from pgsched.domain.gate import host_of
 from pgsched.telemetry import Events, Field
 
 LONGEST_TRACEBACK = 6_000
-"""Maximum number of characters of a traceback that are logged, counted from its end."""
+"""Maximum number of characters logged of a traceback, counted from its end."""
 _AT_ONCE, _A_SECOND = 5.0, 0.2
 _ALL_AT_ONCE, _ALL_A_SECOND = 25.0, 1.0
 _MOST_WATCHED = 1_000
@@ -49,14 +49,14 @@ class Raised:
 
     @property
     def reason(self) -> str:
-        """The message of the exception, followed for a group by the message of its first member."""
+        """The message of the exception and, for a group, the message of its first member."""
         first = next((f": {said}" for _, how, said in self.said if how == _GROUPED), "")
         return cut(self.said[0][2] + first)
 
 
 @dataclass(slots=True)
 class _Allowance:
-    """How many failures may still be logged, and how many were suppressed."""
+    """The number of failures that may still be logged, and the number suppressed."""
 
     most: float
     a_second: float
@@ -70,9 +70,9 @@ class _Allowance:
 
 
 class FailureLog:
-    """Logs failures at a limited rate. For each handler or host, it logs five at once and then one every five seconds,
-    with the number suppressed since the previous one. In total it logs twenty-five at once and then one a second. It
-    tracks at most a thousand handlers and hosts."""
+    """Logs failures at a limited rate. For each handler or host, it logs up to five failures at once, then one every
+    five seconds, with the number suppressed in between. In total, it logs up to twenty-five at once, then one a second.
+    It tracks at most a thousand handlers and hosts."""
 
     def __init__(self, events: Events) -> None:
         self._events = events
@@ -115,7 +115,8 @@ class FailureLog:
         )
 
     def _take(self, of: str) -> int | None:
-        """Returns the number of failures suppressed since the last logged one, or None if this one is suppressed."""
+        """Returns the number of failures suppressed since the last one was logged, or None if this failure is
+        suppressed."""
         found = self._allowance_of(of)
         if found.left < 1.0 or self._all.left < 1.0:
             found.untold += 1
@@ -144,8 +145,8 @@ def _shown(target: str) -> str:
 
 
 def _chain_of(error: BaseException) -> Iterator[tuple[BaseException, str]]:
-    """Yields the exception and the first of its causes and group members. Each is yielded once, with its relation to
-    the exception that led to it."""
+    """Yields the exception and a limited number of its causes and group members. Each is yielded once, with its
+    relation to the exception that led to it."""
     waiting, seen = [(error, "")], {id(error)}
     for one, how in waiting:
         yield one, how

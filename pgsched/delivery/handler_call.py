@@ -38,7 +38,7 @@ class Context:
 
     def progress(self, fraction: float, note: str | None = None) -> Awaitable[None]:
         """Reports progress from 0 to 1, with a note of up to 200 characters: ``await context.progress(0.4, "4,000 of
-        10,000")``. Progress is stored at most once a second. It counts as a sign of life for a handler with a
+        10,000")``. Progress is stored at most once a second, and counts as a sign of life for a handler with a
         ``heartbeat``. Handlers in threads call this without ``await``.
 
         Raises InvalidInput for an invalid fraction or note.
@@ -48,7 +48,7 @@ class Context:
 
     def checkpoint(self, value: Any) -> Awaitable[None]:
         """Stores a JSON value of up to 64 KiB, which later attempts of the execution receive as ``checkpoint``. The
-        value is stored when the awaitable is done, or in a thread, when the call returns.
+        value is stored once the awaitable is done or, in a thread, once the call returns.
 
         Raises InvalidInput for a value that cannot be stored, and StaleLease if another worker now has the execution.
         """
@@ -61,8 +61,8 @@ class Handler:
 
     ``payload_name`` and ``context_name`` are the names of the parameters for the payload and the context, or None.
     ``decode`` converts a payload to the annotated type; it is None if the function takes plain values. ``clients`` are
-    the clients that may use the handler, or None for all. ``around`` is the application's middleware. An attempt that
-    reports nothing for ``heartbeat`` seconds fails.
+    the clients that may use the handler, or None for all. ``around`` is the application's middleware. An attempt fails
+    if it reports nothing for ``heartbeat`` seconds.
     """
 
     def __init__(
@@ -102,9 +102,9 @@ class Handler:
         in_loop: Callable[[Any], Any] = lambda answer: answer,
         **given: Any,
     ) -> Any:
-        """Calls the function, or for an async function, returns a coroutine that calls it. ``given`` are the connection
-        and the checkpoint, if the function takes them. The application's middleware and payload types run together with
-        the function. If the function is not async, its result is passed to ``in_loop``, because it may have to be
+        """Calls the function or, if it is async, returns a coroutine that calls it. ``given`` are the connection and
+        the checkpoint, if the function takes them. The application's middleware and payload types run together with the
+        function. If the function is not async, its result is passed to ``in_loop``, because it may have to be
         awaited."""
 
         def call() -> Any:
@@ -174,8 +174,8 @@ def _parameters(name: str, function: Callable[..., Any]) -> Iterable[inspect.Par
 
 
 def checked_clients(clients: Iterable[str] | None) -> frozenset[str] | None:
-    """Returns the clients as a set. Raises InvalidInput for invalid clients, and for a single string, which is probably
-    a mistake."""
+    """Returns the clients as a set. Raises InvalidInput for invalid clients, including a single string, which is
+    probably a mistake."""
     if clients is None:
         return None
     found = frozenset(() if isinstance(clients, str) else clients)
@@ -210,7 +210,8 @@ def context_of(execution: ClaimedExecution, reporter: Reporter | None = None) ->
 
 
 def _traceparent_in(options: bytes | None) -> str | None:
-    """Returns the execution's traceparent. It can be only in the execution's own options, because it has no default."""
+    """Returns the execution's traceparent. Only the execution's own options can contain it, because it has no
+    default."""
     return None if options is None or b'"traceparent"' not in options else orjson.loads(options).get("traceparent")
 
 

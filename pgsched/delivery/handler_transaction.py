@@ -5,7 +5,7 @@ Names in the handler's SQL are resolved with the ``search_path`` of the worker's
 use it.
 
 Nothing that a handler leaves in its session or in psycopg affects the next handler. Each handler gets its own
-connection object for a pooled session, and the session is reset before it is lent again.
+connection object for a pooled session, and the session is reset before its next use.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -67,8 +67,8 @@ class TransactionalCompletion:
 
 @asynccontextmanager
 async def _own(session: AsyncConnection[Any]) -> AsyncIterator[AsyncConnection[Any]]:
-    """Yields a separate connection object for the handler in this session. Afterwards the object is closed, but the
-    session stays open."""
+    """Yields a separate connection object for the handler in this session. Afterwards, closes the object but not the
+    session."""
     connection = AsyncConnection[Any](session.pgconn)
     connection.lock = session.lock
     try:

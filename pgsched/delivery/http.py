@@ -1,9 +1,9 @@
 """HTTP callbacks, over one pool of kept-alive connections per process.
 
 The head of a response decides: with a status of 2xx, the callback has succeeded, whatever happens to the body.
-Redirects are not followed, and responses are not cached. Within an attempt, a request is sent again only if its
-connection turns out to have been closed, and then on a fresh connection. The retry policy decides about further
-attempts. An execution with only one attempt (``max_attempts: 1``) is always sent on a fresh connection.
+Redirects are not followed, and responses are not cached. Within an attempt, a request is sent again, on a fresh
+connection, only if its connection turns out to have been closed. The retry policy decides about further attempts. An
+execution with only one attempt (``max_attempts: 1``) is always sent on a fresh connection.
 """
 
 import random
@@ -37,7 +37,7 @@ from pgsched.domain.gate import host_of
 from pgsched.version import __version__
 
 LONGEST_KEPT = 16_384
-"""Maximum number of bytes that are kept of a success's body, if the execution asks for it."""
+"""Maximum number of bytes kept of a successful response's body, if the execution asks for the body."""
 _LONGEST_REASON = 200
 _LONGEST_DATE = 100
 _ACCEPTED, _UNAUTHORIZED = 202, 401
@@ -51,11 +51,11 @@ class HttpChannel:
     connections, provided that the caller makes no more attempts at once. ``secrets`` returns the keys that sign a
     client's callbacks; without keys they are not signed. ``now`` returns the database's time in seconds since 1970.
 
-    ``tls`` replaces the default TLS context, for private authorities. ``certificates`` has the contexts for each host,
-    or ``client@host``, to which a certificate is presented. With a ``proxy``, every callback goes through it.
+    ``tls`` replaces the default TLS context, for private authorities. ``certificates`` maps each host (or
+    ``client@host``) that requires a certificate to its TLS context. With a ``proxy``, every callback goes through it.
     ``is_shared`` returns whether there are several clients. ``get_secret`` returns the secrets for headers and clients'
-    certificates; ``authorities`` is a file of authorities to trust with those certificates. If ``leaves_alone`` returns
-    True for an execution, the execution is handed back without a call.
+    certificates; ``authorities`` is a file of the authorities trusted on connections with these certificates. If
+    ``leaves_alone`` returns True for an execution, the execution is handed back without a call.
     """
 
     def __init__(
@@ -128,9 +128,9 @@ class HttpChannel:
     async def _call_with_secrets(
         self, execution: ClaimedExecution, url: Url, options: Options, deadline: float
     ) -> Exchange:
-        """Makes a call like ``_call``, but fills secrets into the request and redacts them from the response. A token
-        may have been revoked early. If the target rejects it, the target has done nothing, so the request is sent once
-        more with a new token."""
+        """Makes a call like ``_call``, but fills secrets into the request and redacts them from the response. If the
+        target rejects a token that may have been revoked early, the target has done nothing, so the request is sent
+        once more with a new token."""
         client, ends = execution.client_id, time.monotonic() + deadline
         host = host_of(execution.target) or ""
         filled = await self._credentials.fill(options, client, host, url, deadline)
@@ -158,8 +158,8 @@ class HttpChannel:
         await self._pool.close()
 
     def _route(self, url: Url, client: str) -> tuple[OriginSlots, Url, str]:
-        """Returns the origin, which has a free slot, the URL to request, and the header line for the proxy. Raises
-        NoFreeSlot if the origin has none.
+        """Returns an origin with a free slot, the URL to request, and the header line for the proxy. Raises NoFreeSlot
+        if the origin has no free slot.
 
         Unless the execution has its own certificate, the origin uses the one in the settings for the client and host.
         """
@@ -196,7 +196,7 @@ def outcome_of_answer(
 ) -> Outcome:
     """Returns the outcome of a response. 2xx is a success, and its body, if kept, becomes the result. With
     ``deferred``, 202 means that the target will complete the execution later. 408, 425, 429 and 5xx are retryable
-    failures; any other status is a final failure. The options ``retry_on`` and ``fail_on`` override this except for
+    failures; any other status is a final failure. The options ``retry_on`` and ``fail_on`` override this, except for
     2xx."""
     if status == _ACCEPTED and options.deferred is not None:
         return Deferred()
@@ -211,7 +211,7 @@ def outcome_of_answer(
 
 
 def parse_retry_after(text: str | None, now: int) -> timedelta | None:
-    """Returns the delay that a Retry-After header requests, in seconds or as a date, or None if the header is missing
+    """Returns the delay that a Retry-After header requests (in seconds or as a date), or None if the header is missing
     or invalid. Never raises, because an invalid header must not change the outcome.
 
     ``now`` is in seconds since 1970. A date in the past means no delay.

@@ -1,9 +1,9 @@
 """Calls Python handlers in child processes, where they can harm only themselves.
 
-A handler can end its process: by ``os._exit``, by a fault in an extension, or by using up all memory. Everything in
-flight in that process is lost, and it is unknown which execution was the poison pill. So all of these executions are
+A handler can end its process by calling ``os._exit``, by a fault in an extension, or by using up all memory. Every
+execution in flight in that process is then lost, and it is unknown which one was the poison pill. So all of them are
 handed back without counting an attempt. Once an execution has been lost ``LOSSES`` times, it is called in isolation: in
-a child process of the worker that calls one handler at a time. If a child ends, its current handler ended it, so that
+a child process of the worker that calls one handler at a time. If a child ends, its current handler ended it, so the
 attempt has failed and counts. The worker survives, and still has the lease to settle the outcome.
 
 Children are kept for the next call, because most lost executions are innocent. But something that a handler leaves
@@ -27,7 +27,7 @@ from pgsched.domain.execution_options import Options
 from pgsched.telemetry import Events
 
 LOSSES = 2
-"""How many times an execution must be lost, or stopped together with its worker, before it is called in isolation."""
+"""Number of times an execution must be lost, or stopped together with its worker, before it is called in isolation."""
 _MOST = 4
 _LONGEST_IDLE, _PAUSE = 10.0, 1.0
 _LENGTH = struct.Struct("!Q")
@@ -40,7 +40,7 @@ then the outcome of each call."""
 
 
 def framed(answer: Outcome | None) -> bytes:
-    """Encodes what a child writes to its pipe: an outcome, or None when it is ready."""
+    """Encodes what a child writes to its pipe: an outcome, or None for readiness."""
     body = pickle.dumps(answer)
     return _LENGTH.pack(len(body)) + body
 
@@ -65,8 +65,8 @@ class _Child:
 
 
 class Isolation(Slots):
-    """The children of one worker process. A slot is a child that is ready. If no child is ready, one is started.
-    Meanwhile the execution waits outside the lanes, so that the start does not count towards its attempt's time."""
+    """The children of one worker process. A slot is a child that is ready. If no child is ready, one is started, while
+    the execution waits outside the lanes, so that the start does not count towards its attempt's time."""
 
     def __init__(self, start: StartChild, events: Events, *, is_shared: Callable[[], bool] = alone) -> None:
         super().__init__("processes for isolated handlers", _MOST, is_shared=is_shared)
@@ -157,7 +157,7 @@ class Isolation(Slots):
             status = await child.process.wait()
         how = f"exit status {status}" if status >= 0 else signal.Signals(-status).name
         self._events.emit("handler.died", how=how, target=row.target, execution=row.uuid, client=row.client_id)
-        if self.freed is not None:  # other executions wait for a child
+        if self.freed is not None:  # other executions are waiting for a child
             self._start_one()
         if child.calls > 1:
             return Released(by_drain=True)

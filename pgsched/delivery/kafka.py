@@ -1,12 +1,12 @@
 """kafka: targets. Sends the payload as a message to a topic. The execution is settled when the brokers have confirmed
 the message.
 
-So each message is sent at least once: it is sent again if the worker is lost after the confirmation and before the
-settle. Consumers recognize a repeat by the header ``pgsched-execution-id``. The ordering key is the message's key, so
-messages with the same ordering key go to the same partition.
+So each message is sent at least once: it is sent again if the worker is lost after the confirmation but before the
+execution is settled. Consumers recognize a repeat by the header ``pgsched-execution-id``. The ordering key is the
+message's key, so messages with the same ordering key go to the same partition.
 
 A process has one librdkafka producer, and one thread that receives its delivery reports. Creating a producer requires
-``pip install 'pgsched[kafka]'``; importing this module does not.
+``pip install 'pgsched[kafka]'``, but importing this module does not.
 """
 
 import asyncio
@@ -31,15 +31,16 @@ _LAST_SECONDS = 2.0
 _DEFAULTS: dict[str, Any] = {
     "client.id": "pgsched",
     "message.timeout.ms": 30_000,
-    "receive.message.max.bytes": 16 * 1024 * 1024,  # limits the memory for metadata and confirmations
+    "receive.message.max.bytes": 16 * 1024 * 1024,  # limits the memory used for metadata and confirmations
     "topic.metadata.propagation.max.ms": 5_000,  # a topic that does not appear within this time is unknown
 }
-# With these, a confirmed message is on every in-sync replica, once, and in order among those with its key.
+# With these settings, a confirmed message is on every in-sync replica, exactly once, and in order among the messages
+# with its key.
 _OURS: dict[str, Any] = {"acks": "all", "enable.idempotence": True}
 _log = logging.getLogger("pgsched.kafka")
 _PREFIX = len("kafka:")
 _SENT = Succeeded()
-# Errors that would recur at another attempt. Any other error may be temporary.
+# Errors that another attempt would only repeat. Any other error may be temporary.
 _FINAL = frozenset(
     {
         "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "_INVALID_ARG", "UNKNOWN_TOPIC_OR_PART", "TOPIC_EXCEPTION",
@@ -52,7 +53,7 @@ _FINAL = frozenset(
 class Producer:
     """Sends messages and waits for their delivery reports.
 
-    Raises ImportError without the extra, and confluent_kafka's KafkaException for an invalid configuration.
+    Raises ImportError if the extra is not installed, and confluent_kafka's KafkaException for an invalid configuration.
     """
 
     def __init__(self, config: Mapping[str, Any]) -> None:
@@ -67,8 +68,9 @@ class Producer:
         self._thread.start()
 
     async def send(self, topic: str, key: str, value: bytes, headers: Sequence[tuple[str, str | bytes | None]]) -> None:
-        """Sends a message and returns when the brokers have confirmed it. Raises KafkaException if they refuse it, and
-        BufferError if too many messages are waiting. If the caller cancels this, the message may still arrive."""
+        """Sends a message, and returns when the brokers have confirmed it. Raises KafkaException if the brokers refuse
+        the message, and BufferError if too many messages are waiting. After a cancellation, the message may still
+        arrive."""
         delivered = self._loop.create_future()
         self._producer.produce(
             topic, value, key, headers=list(headers), on_delivery=lambda error, _: self._report(delivered, error)
@@ -86,7 +88,8 @@ class Producer:
             self._producer.poll(_POLL_SECONDS)
 
     def _report(self, delivered: asyncio.Future[None], error: Any) -> None:
-        """Queues a report for the event loop. Called in the thread. Reports that arrive together wake the loop once."""
+        """Queues a report for the event loop, from the producer's thread. Reports that arrive together wake the loop
+        once."""
         self._reports.append((delivered, error))
         if len(self._reports) == 1:
             self._loop.call_soon_threadsafe(self._hear)
@@ -105,7 +108,7 @@ class Producer:
 
 class KafkaChannel:
     """Sends to kafka: targets. ``brokers`` is a list of host:port separated by commas; ``config`` has further
-    librdkafka settings. The producer is created at the first execution."""
+    librdkafka settings. The producer is created for the first execution."""
 
     def __init__(self, brokers: str | None, config: Mapping[str, Any], *, rng: random.Random | None = None) -> None:
         self._config = {**({"bootstrap.servers": brokers} if brokers else {}), **config}
@@ -118,14 +121,15 @@ class KafkaChannel:
         return "bootstrap.servers" in self._config and find_spec("confluent_kafka") is not None
 
     async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
-        """Sends one message and waits for its confirmation. The message may arrive even if the caller cancels this."""
-        if self._producer is None and not self.can_send:  # another worker may have brokers and the extra
+        """Sends one message and waits for its confirmation. After a cancellation, the message may still arrive."""
+        if self._producer is None and not self.can_send:  # another worker may have both the brokers and the extra
             return Undeliverable(capability=KAFKA)
         producer = None
         try:
             producer = self._producer = self._producer or Producer(self._config)
             topic, key = execution.target[_PREFIX:], execution.ordering_key or execution.uuid
-            # Without a payload the value is empty, not null: null would delete the key from a compacted topic.
+            # Without a payload, the value is empty rather than null, because null would delete the key from a compacted
+            # topic.
             await producer.send(topic, key, _value(execution, options), _headers(execution, options, self._rng))
         except InvalidPayload as error:  # the database refuses such a payload, but copied rows may have one
             return Failed(error=str(error), retryable=False)
@@ -140,7 +144,7 @@ class KafkaChannel:
 
     async def _outcome_of(self, error: Exception, producer: Producer | None) -> Outcome:
         said: Any = error.args[0] if error.args else None
-        if not hasattr(said, "fatal"):  # not an error of librdkafka
+        if not hasattr(said, "fatal"):  # not a librdkafka error
             return outcome_of(error)
         if said.fatal() and producer is self._producer:  # the producer is unusable; the next attempt creates a new one
             await self.close()
@@ -153,7 +157,8 @@ def _value(execution: ClaimedExecution, options: Options) -> bytes:
 
 
 def _of_event(execution: ClaimedExecution, options: Options) -> list[tuple[str, str | bytes | None]]:
-    """Returns the headers for CloudEvents attributes, by the Kafka binding, and for the content type of the value."""
+    """Returns the headers for the CloudEvents attributes, as the Kafka binding defines them, and for the value's
+    content type."""
     kind = "application/json" if options.body is None else options.body.type
     if options.cloudevent is None:
         return [] if options.body is None else [("content-type", kind)]
@@ -162,7 +167,7 @@ def _of_event(execution: ClaimedExecution, options: Options) -> list[tuple[str, 
 
 
 def _headers(execution: ClaimedExecution, options: Options, rng: random.Random) -> list[tuple[str, str | bytes | None]]:
-    """Returns the headers that a callback has too, including the trace."""
+    """Returns the headers that messages and callbacks have in common, including the trace."""
     return [
         ("pgsched-execution-id", execution.uuid),
         ("pgsched-attempt", str(execution.attempt)),

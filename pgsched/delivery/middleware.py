@@ -32,7 +32,7 @@ def is_async(middleware: Middleware) -> bool:
 
 
 async def within(around: Sequence[Middleware], context: "Context", call: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-    """Makes the call within all middleware, of which the first is outermost, and returns its result. Returns None if
+    """Makes the call within all middleware, the first outermost, and returns the call's result. Returns None if
     middleware suppresses the call's exception."""
     async with AsyncExitStack() as stack:
         for middleware in around:
@@ -45,7 +45,7 @@ async def within(around: Sequence[Middleware], context: "Context", call: Callabl
 
 
 def within_thread(around: Sequence[Middleware], context: "Context", call: Callable[[], Any]) -> Any:
-    """Makes the call like ``within``, for a function that is not async. Skips async middleware."""
+    """Like ``within``, for a function that is not async. Skips async middleware."""
     with ExitStack() as stack:
         for middleware in around:
             if not is_async(middleware):

@@ -1,9 +1,9 @@
 """Opens new connections: resolves the name, checks the address, connects the socket and starts TLS.
 
 Each address is checked when its socket is created, so a name cannot resolve to another address after the check. Several
-addresses are tried at short intervals, and the first connection wins. So a broken IPv6 route costs a fraction of a
-second rather than the attempt (RFC 8305). Only a few connections are started per turn of the event loop, to keep turns
-short: a claim takes a dozen turns, so long turns would delay it.
+addresses are tried at short intervals, and the first connection wins. So a broken IPv6 route delays the attempt by a
+fraction of a second rather than failing it (RFC 8305). Only a few connections are started per turn of the event loop,
+to keep turns short: a claim takes a dozen turns, so long turns would delay claims.
 """
 
 import asyncio
@@ -26,8 +26,8 @@ _HEAD_START_SECONDS = 0.25
 _GOODBYE_SECONDS = 1.0
 _MOST_ADDRESSES = 16
 _A_TURN = 4
-"""How many connections are started per turn of the event loop. Starting one takes up to half a millisecond, and if it
-is refused at once, the task does not yield."""
+"""Maximum number of connections started per turn of the event loop. Starting a connection takes up to half a
+millisecond, and the task does not yield if the connection is refused at once."""
 
 
 class Opener:
@@ -42,7 +42,7 @@ class Opener:
 
     async def open(self, origin: Origin, new: Callable[[], Connection], client: str) -> Connection:
         """Returns a connection created by ``new``, after the TLS handshake. Raises AddressRefused or DeliveryFailed if
-        it cannot be opened, and NoFreeSlot while too many names are being resolved."""
+        the connection cannot be opened, and NoFreeSlot while too many names are being resolved."""
         await self._turnstile.enter(client)
         try:
             return await self._shake_hands(await self.reach(origin, client), origin, new)
@@ -52,8 +52,8 @@ class Opener:
             raise DeliveryFailed(f"cannot connect to {origin.host}:{origin.port}: {describe(error)}") from error
 
     async def reach(self, origin: Origin, client: str) -> socket.socket:
-        """Returns a socket that is connected to the origin. Raises AddressRefused or OSError if that fails, and
-        NoFreeSlot while too many names are being resolved."""
+        """Returns a socket that is connected to the origin. Raises AddressRefused or OSError if it cannot be connected,
+        and NoFreeSlot while too many names are being resolved."""
         addresses = await self._resolver.resolve(origin.host, origin.port, client)
         try:
             return await self._connect(addresses[:_MOST_ADDRESSES])
@@ -65,7 +65,7 @@ class Opener:
         self._resolver.close()
 
     async def _shake_hands(self, sock: socket.socket, origin: Origin, new: Callable[[], Connection]) -> Connection:
-        """Creates the connection. From here on, the event loop owns the socket, even if this fails."""
+        """Creates the connection. From here on, the event loop owns the socket, even after a failure."""
         loop = asyncio.get_running_loop()
         if not origin.tls:
             return (await loop.create_connection(new, sock=sock))[1]
@@ -81,7 +81,8 @@ class Opener:
         return connection
 
     async def _connect(self, addresses: list[AddressInfo]) -> socket.socket:
-        """Returns a socket for the first address that accepts a connection. If none does, raises one of the errors."""
+        """Returns a socket for the first address that accepts a connection. If no address does, raises one of the
+        errors."""
         if len(addresses) == 1:
             return await self._connect_to(addresses[0])
         attempts: set[asyncio.Task[socket.socket]] = set()
@@ -105,7 +106,7 @@ class Opener:
                 if error is None:
                     return attempt.result()
                 errors.append(error)
-        # Prefer an error of an allowed address, which may answer later; a refused address stays refused.
+        # Prefer the error of an allowed address, which may accept a later attempt; a refused address stays refused.
         raise min(errors, key=lambda error: isinstance(error, AddressRefused))
 
     async def _connect_to(self, info: AddressInfo) -> socket.socket:
@@ -120,7 +121,8 @@ class Opener:
 
 
 def _alternating(addresses: list[AddressInfo]) -> list[AddressInfo]:
-    """Returns IPv6 and IPv4 addresses alternately, in order, beginning with the family of the first address."""
+    """Returns the addresses with IPv6 and IPv4 alternating, beginning with the first address's family. Each family
+    stays in order."""
     families: dict[int, list[AddressInfo]] = {}
     for info in addresses:
         families.setdefault(info[0], []).append(info)
@@ -160,7 +162,7 @@ class Turnstile:
         self._left = _A_TURN
         self._is_turning = bool(self._waiting)
         while self._left and (found := self._waiting.take()):
-            if not found[1].done():  # it is done if its attempt was cancelled
+            if not found[1].done():  # done if the caller's attempt was cancelled
                 found[1].set_result(None)
                 self._left -= 1
         if self._is_turning:

@@ -1,9 +1,9 @@
 """Isolates attempts that run in the same task, so that nothing that one attempt leaves behind affects the next.
 
 A lane runs one attempt after another in its task. A handler, its middleware, or its payload and result types may set
-context variables, one of which holds decimal's context. Some libraries tie sessions to the current task. All this must
-end with the attempt. So a lane continues in a new task after a handler has set a context variable, has waited, has
-raised, or has renamed the task. A handler that does none of these costs no new task.
+context variables, including decimal's context. Some libraries tie sessions to the current task. All of these must end
+with the attempt. So a lane continues in a new task after a handler has set a context variable, has waited, has raised,
+or has renamed the task. After a handler that has done none of these, the lane stays in its task.
 """
 
 import asyncio
@@ -25,8 +25,8 @@ def own_context() -> Context:
 
 
 def context_of_lanes() -> Context:
-    """Returns a copy of the current context, without decimal's context if that has its defaults. If it were included,
-    it would have to be compared after each attempt, even if no attempt uses it."""
+    """Returns a copy of the current context. Leaves out decimal's context if that has its default settings, because it
+    would have to be compared after each attempt, even if no attempt uses it."""
     context = copy_context()
     if _DECIMAL not in context or _settings(context[_DECIMAL]) != _settings(decimal.DefaultContext):
         return context
@@ -42,7 +42,8 @@ def _settings(context: decimal.Context) -> tuple[Any, ...]:
 
 
 class _Step:
-    """A step of the event loop. It is over when the loop has called everything that was scheduled when it began."""
+    """A step of the event loop. The step is over when the loop has called everything that was scheduled when the step
+    began."""
 
     __slots__ = ("is_over",)
 
@@ -52,8 +53,8 @@ class _Step:
 
 class Leftovers:
     """Detects whether an attempt has left anything in its task. All tasks have the same context variables when an
-    attempt begins. ``step`` is the current step if an attempt has begun in it. Most attempts leave nothing, which is
-    cheap to detect: their step is not over, and there are no variables."""
+    attempt begins. ``step`` is the event loop's current step if an attempt has begun in it. Most attempts leave
+    nothing, which is cheap to detect: their step is not over, and there are no context variables."""
 
     __slots__ = ("_before", "step")
 
@@ -62,8 +63,9 @@ class Leftovers:
         self._before: Context | None = None
 
     def begin(self) -> _Step:
-        """Begins a step, which is shared by all attempts that begin in it."""
-        # An attempt that waits continues after ``_end_step``, because the loop makes calls in the order of scheduling.
+        """Begins a step, which all attempts that begin during the step share."""
+        # An attempt that waits continues only after ``_end_step``, because the loop runs callbacks in the order in
+        # which they were scheduled.
         step = self.step = _Step()
         asyncio.get_running_loop().call_soon(self._end_step, context=_NOTHING)
         self._before = self._before or own_context()
@@ -80,8 +82,9 @@ class Leftovers:
 
 
 def _is_as_before(now: Context, before: Context) -> bool:
-    """Whether both contexts have the same variables with identical values. Equal values are not enough, and some, such
-    as arrays, cannot be compared. decimal's context is compared by its settings, because each task has its own copy."""
+    """Whether both contexts have the same variables with identical values. Equal values are not enough, and some
+    values, such as arrays, cannot be compared. decimal's context is compared by its settings, because each task has its
+    own copy."""
     if len(now) != len(before) or not all(map(is_, now, before)):
         return False
     return all(

@@ -1,4 +1,4 @@
-"""Decodes payloads into the types with which handlers are annotated.
+"""Decodes payloads into the types in handlers' annotations.
 
 msgspec decodes and checks Structs, dataclasses, TypedDicts and types composed of them. Pydantic does the same for its
 own models, dataclasses, types and constraints, and for types that contain them. Without an annotation, or with ``Any``
@@ -42,7 +42,7 @@ def decoder_of(handler: str, function: Callable[..., Any], parameter: inspect.Pa
 
 
 def _resolved(handler: str, function: Callable[..., Any], parameter: inspect.Parameter) -> Any:
-    """Returns the annotated type, even if the module postpones the evaluation of annotations."""
+    """Returns the annotated type, even if the handler's module postpones the evaluation of annotations."""
     found = inspect.unwrap(function)
     code = found if inspect.isroutine(found) else getattr(found, "func", type(found).__call__)
     held = SimpleNamespace(__annotations__={parameter.name: parameter.annotation})
@@ -58,7 +58,7 @@ def _resolved(handler: str, function: Callable[..., Any], parameter: inspect.Par
 
 
 def _parts(kind: Any, seen: frozenset[Any] = frozenset()) -> Iterator[Any]:
-    """Yields the annotation, its components, and the annotations of its fields if it is a dataclass or TypedDict."""
+    """Yields the annotation, its components and, for a dataclass or TypedDict, the annotations of its fields."""
     yield kind
     parts = get_args(kind)
     if isinstance(kind, type) and kind not in seen and (is_dataclass(kind) or is_typeddict(kind)):
@@ -71,7 +71,7 @@ def _parts(kind: Any, seen: frozenset[Any] = frozenset()) -> Iterator[Any]:
 
 def _is_pydantics(kind: Any) -> bool:
     """Whether a type is a pydantic model, dataclass or type such as AwareDatetime, or a constraint in an Annotated
-    type, which msgspec would ignore. This is never so if pydantic has not been imported."""
+    type, which msgspec would ignore. False if pydantic has not been imported."""
     if "pydantic" not in sys.modules:
         return False
     named = kind if isinstance(kind, type) else type(kind)
@@ -98,7 +98,7 @@ def _by_msgspec(handler: str, kind: Any) -> Decode:
 
 
 def _refuse_what_is_unknown(kind: Any, seen: frozenset[Any] = frozenset()) -> None:
-    """Raises TypeError for a class that msgspec can decode only with a custom hook. There is no such hook."""
+    """Raises TypeError for a class that msgspec can decode only with a custom hook, which pgsched does not have."""
     if isinstance(kind, msgspec.inspect.CustomType):
         raise TypeError(f"{kind.cls!r} is not a data type")
     named = getattr(kind, "cls", None)

@@ -1,12 +1,12 @@
 """The pool of a process's connections, which are kept alive between callbacks.
 
 An exchange creates no task and no timer. The caller awaits the exchange's turn. A single timer checks all connections:
-it ends expired exchanges and closes connections that have been parked for too long. The timer runs only while there is
+it ends expired exchanges, and closes connections that have been parked for too long. The timer runs only while there is
 something to check.
 
-A slot is the right to one connection. The exchange that opens the connection holds the slot first, and then the open
-connection holds it. An exchange cannot begin if all slots of its origin are taken and no connection is parked (see
-``slots`` for who waits, and how clients share connections).
+A slot is the right to one connection. The slot is held first by the exchange that opens the connection, and then by the
+open connection. An exchange cannot begin if all slots of its origin are taken and no connection is parked (``slots``
+explains who waits, and how clients share connections).
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from pgsched.delivery.slots import NoFreeSlot, Slots, alone
 from pgsched.delivery.url import Origin
 
 _SWEEP_SECONDS = 0.05
-_BLOCKED_SECONDS = 0.5  # time for which the loop was blocked longer than this does not count against peers
+_BLOCKED_SECONDS = 0.5  # if the loop was blocked for longer than this, the time does not count against peers
 # Common servers drop idle connections after five seconds, and a request sent at that moment must be sent again.
 _PARKED_SECONDS = 4.0
 # A change of a host's addresses takes effect within this time, however busy the host is.
@@ -29,8 +29,8 @@ _GOODBYE_SECONDS = 1.5
 
 
 class PoolState:
-    """The state that all origins of a pool share. ``sockets`` are the open connections. ``parked`` has the parked
-    connections with the time since when they are parked, oldest first. ``slots`` is the total number of slots taken."""
+    """The state that all origins of a pool share. ``sockets`` are the open connections. ``parked`` has the time at
+    which each parked connection was parked, oldest first. ``slots`` is the total number of slots taken."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
@@ -69,13 +69,13 @@ class OriginSlots(Slots):
         return self.most - self.taken + len(self._parked)
 
     def begin(self, exchange: Exchange, client: str) -> None:
-        """Starts the exchange on a parked connection, or gives the exchange a slot. The caller must have checked that
-        the client can have a slot, and must call ``over`` afterwards."""
+        """Starts the exchange on a parked connection, or gives it a slot for a new connection. The caller must have
+        checked that the client can have a slot, and must call ``over`` afterwards."""
         self._count(client)
         if exchange.once and self._parked:
             self._begin_afresh(exchange)
         elif self._parked:
-            # Last in, first out, so that connections that are not needed stay parked and are closed.
+            # Last in, first out, so that surplus connections stay parked until they are closed.
             connection = self._parked.pop()
             del self._state.parked[connection]
             connection.start(exchange)
@@ -90,7 +90,8 @@ class OriginSlots(Slots):
         self.tell()
 
     def _begin_afresh(self, exchange: Exchange) -> None:
-        """Gives the exchange a new slot. If all slots are taken, closes the connection that was parked longest ago."""
+        """Gives the exchange a slot for a new connection. If all slots are taken, closes the connection that was parked
+        longest ago."""
         self.taken += 1
         self._state.slots += 1
         if self.taken > self.most:
@@ -123,7 +124,7 @@ class OriginSlots(Slots):
         self._state.parked[connection] = now
 
     def unpark(self, connection: Connection) -> None:
-        """Makes the connection unavailable, if it is parked."""
+        """Makes a connection unavailable. Does nothing if it is not parked."""
         if self._state.parked.pop(connection, None) is not None:
             self._parked.remove(connection)
 
@@ -154,8 +155,8 @@ class Pool:
         self._sweeps_at = 0.0
 
     def origin_with_slot(self, origin: Origin, client: str) -> OriginSlots:
-        """Returns the origin's slots for an exchange that must begin at once. Raises NoFreeSlot if none is free for the
-        client."""
+        """Returns the origin's slots for an exchange that must begin at once. Raises NoFreeSlot if no slot is free for
+        the client."""
         state = self._state or self._start()
         host = state.hosts.get(origin) or self._new_host(origin, state)
         if host.free_for(client) < 1:
@@ -173,8 +174,8 @@ class Pool:
         client: str,
         keeps: int = 0,
     ) -> Exchange:
-        """Sends the request and returns the response, after about ``deadline`` seconds at the latest. The response has
-        a complete head, and for a success the first ``keeps`` bytes of the body. ``bodiless`` means that the response
+        """Sends the request, and returns the response after about ``deadline`` seconds at the latest. The response has
+        a complete head and, for a success, the first ``keeps`` bytes of the body. ``bodiless`` means that the response
         has no body. ``once`` means that the request is sent only once, on a fresh connection.
 
         Raises DeliveryFailed or AddressRefused if there is no response. Raises NoFreeSlot before sending anything if

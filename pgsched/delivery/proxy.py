@@ -1,8 +1,8 @@
 """Sends callbacks through the proxy given by the setting ``proxy``. Proxy variables in the environment are ignored.
 
 For ``https:`` targets, the proxy opens a tunnel (CONNECT), and TLS is established with the target itself. For ``http:``
-targets, the proxy gets a request for the whole URL. The proxy resolves names, so it also decides which names may be
-reached. Addresses in URLs are checked here, as they are without a proxy.
+targets, the proxy gets a request for the whole URL. The proxy resolves host names, so it also decides which hosts may
+be reached. Numeric addresses in URLs are checked here, as they are without a proxy.
 """
 
 import asyncio
@@ -28,14 +28,14 @@ _STATUS = re.compile(rb"HTTP/1\.[0-9] +([0-9]{3}) ?([^\r\n]{0,200})")
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """The address of a proxy, and the header line with its credentials, which may be empty."""
+    """The address of a proxy, and the header line (possibly empty) with the proxy's credentials."""
 
     host: str
     port: int
     line: str = field(repr=False)
 
     def asked_for(self, url: Url) -> Url:
-        """Returns the URL as it is requested."""
+        """Returns the URL to put in the request."""
         if url.origin.tls:
             return url
         return url._replace(path=f"http://{url.authority}{url.path}")
@@ -54,7 +54,7 @@ class Tunneller(Opener):
         self._proxy_opener = Opener(_AnyAddress(allow_private=True))
 
     async def reach(self, origin: Origin, client: str) -> socket.socket:
-        """Returns a socket that is connected to the target, or for ``http:`` targets to the proxy."""
+        """Returns a socket that is connected to the target or, for ``http:`` targets, to the proxy."""
         _check_address(origin.host, self._egress)
         proxy = self._proxy
         sock = await self._proxy_opener.reach(Origin(False, proxy.host, proxy.port), "")
@@ -115,8 +115,8 @@ class _AnyAddress(Egress):
 
 
 def _check_address(host: str, egress: Egress) -> None:
-    """Raises AddressRefused for an address, in any spelling, to which callbacks may not connect. Treats ``localhost``
-    and names that end in it as this machine."""
+    """Raises AddressRefused for a numeric address, in any spelling, to which callbacks may not connect. Treats
+    ``localhost`` and names that end in it as this machine."""
     name = host.lower().removesuffix(".")
     if name == "localhost" or name.endswith(".localhost"):
         egress.check("127.0.0.1")

@@ -1,8 +1,8 @@
 """Calls Python handlers: functions of the application that run in the worker's own process.
 
 Async handlers run on the worker's event loop, and other handlers run in its threads. A thread cannot be interrupted, so
-when the deadline passes, the attempt has failed although the function may still be running. The writes of a handler
-that takes the ``connection`` are committed in the same transaction as the completion of its execution.
+after the deadline, the attempt has failed although the function may still be running. The writes of a handler that
+takes the ``connection`` are committed in the same transaction as the completion of its execution.
 """
 
 import asyncio
@@ -33,8 +33,8 @@ _PREFIX = len("python:")
 class PythonChannel:
     """Calls python: targets. Functions that are not async run in ``threads``, which the caller shuts down.
     ``tracebacks`` is the number of characters that are stored of a failure's traceback. ``reports`` stores the progress
-    and checkpoints of handlers. If ``isolation`` is given, executions that were repeatedly lost with their worker are
-    called there."""
+    and checkpoints of handlers. If ``isolation`` is given, it calls executions that were repeatedly lost with their
+    worker."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class PythonChannel:
         handler needs a thread or a connection and none is free."""
         handler = self._handlers.get(execution.target[_PREFIX:])
         if handler is None:
-            return Undeliverable(capability=execution.target)  # another worker may have it
+            return Undeliverable(capability=execution.target)  # another worker may have the handler
         if handler.clients is not None and execution.client_id not in handler.clients:
             return Failed(error=handler.not_for(execution.client_id), retryable=False)
         if execution.losses and execution.losses >= LOSSES and self._isolation is not None:
@@ -74,7 +74,7 @@ class PythonChannel:
             raise
         except BaseException as error:
             # BaseException, because a handler that calls exit() must end its attempt, not the worker.
-            if begun is not None:  # libraries may tie unfinished work to the task, such as a session with new rows
+            if begun is not None:  # libraries may tie unfinished work, such as a session with new rows, to the task
                 leave_task()
             return self._ended_by(Raised(error), execution)
         finally:

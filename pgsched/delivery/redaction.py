@@ -9,18 +9,18 @@ _LEFT_OUT = "…".encode()
 _SHORTEST = 4
 """Minimum length of a text that is redacted. Shorter texts would occur everywhere, and cannot be secret."""
 _MOST_SEARCHED = 2 * 1024 * 1024
-"""Maximum number of bytes that are searched, which takes a few milliseconds. A response is searched once for each
+"""Maximum number of bytes searched per response, which takes a few milliseconds. A response is searched once for each
 spelling of each text, and is cut so that the total stays within this limit."""
 _TOLD_APART = 64
-"""How many bytes at the beginning of a text are enough to recognize the text."""
+"""Number of bytes at the beginning of a text that are enough to recognize it."""
 
 _OF_DOTNET = {ord(sign): f"\\u{ord(sign):04X}" for sign in "\"&'+<>`"} | {ord("\\"): "\\\\"}
 _OF_GO = {ord(sign): f"\\u{ord(sign):04x}" for sign in "&<>"}
 
 
 def redacted(texts: Collection[str], answer: bytes) -> bytes:
-    """Replaces each of these texts in a response with an ellipsis, including the spellings with escapes of JSON, HTML
-    and URLs. If the response was cut off within a text, also replaces the beginning of that text."""
+    """Replaces each of these texts in a response with an ellipsis, including spellings with JSON, HTML or URL escapes.
+    If the response was cut off within a text, also replaces the beginning of that text."""
     if len(answer) < _SHORTEST:
         return answer
     forms = {form.encode() for text in texts if len(text) >= _SHORTEST for form in _forms_of(text)}

@@ -19,7 +19,7 @@ LONGEST_NOTE = 200
 
 
 class HandlerReports(Protocol):
-    """Stores the reports of handlers. Implemented in ``worker.run.handler_reports``."""
+    """Stores handlers' reports. Implemented in ``worker.run.handler_reports``."""
 
     def progress(self, execution: ClaimedExecution, fraction: float, note: str | None) -> None: ...
 
@@ -54,7 +54,8 @@ class Reporter:
         return DONE
 
     def checkpoint(self, value: str) -> Awaitable[None]:
-        """Stores a checkpoint. In the loop, the result must be awaited; in a thread, the value is stored on return."""
+        """Stores a checkpoint. In the loop, the result must be awaited; in a thread, the value is stored when this
+        returns."""
         if self._is_in_loop():
             answer = self._loop.create_future()
             self._beat()
@@ -90,7 +91,7 @@ async def beating(seconds: float, call: Callable[[Callable[[], None]], Coroutine
         async with asyncio.timeout(seconds) as patience:
 
             def beat() -> None:
-                with suppress(RuntimeError):  # the call has ended; for example, a task that it left behind calls this
+                with suppress(RuntimeError):  # the call has ended, but a task that it left behind still beats
                     patience.reschedule(loop.time() + seconds)
 
             return await call(beat)

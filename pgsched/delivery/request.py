@@ -1,7 +1,7 @@
 """Composes the bytes of a callback: the scheduled request, and headers that describe the attempt.
 
 No input can inject a line break: targets, methods, scheduled headers and media types are checked again here, and
-pgsched produces everything else. Header lines that many callbacks have in common are cached.
+pgsched itself produces everything else. Header lines that many callbacks have in common are cached.
 """
 
 import random
@@ -124,9 +124,9 @@ def _constant(method: str, scheduled: Lines, kind: str | None) -> str:
             raise FinalFailure(f"the media type {kind[:100]!r} cannot be written in a header")
         lines.append(f"Content-Type: {kind}\r\n")
     if method == "HEAD":
-        # If the server sends a body after all, it must not be mistaken for the next response.
+        # If the server nevertheless sends a body, the body must not be mistaken for the next response.
         lines.append("Connection: close\r\n")
-    # Responses are stored as text, and a compressed one would have to be decompressed first.
+    # Responses are stored as text, and a compressed response would have to be decompressed first.
     lines.append(f"Accept-Encoding: identity\r\nUser-Agent: pgsched/{__version__}\r\n")
     return "".join(lines)
 

@@ -1,6 +1,6 @@
 """Resolves the host names of targets with the system's resolver, and caches the results for a while.
 
-A cached address is not a permission to connect: each address is checked when its socket is created.
+A cached address does not grant permission to connect: each address is checked when its socket is created.
 
 Clients choose the names, and name servers determine how long a look-up takes. So clients share the resolver's threads
 fairly (``slots``), and while all threads are busy, expired results are used.
@@ -34,8 +34,9 @@ class Resolver:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="pgsched-resolver")
 
     async def resolve(self, host: str, port: int, client: str = "") -> list[AddressInfo]:
-        """Returns the allowed addresses of a host, which is a name or a numeric address. Raises AddressRefused if none
-        is allowed, OSError if the host has none, and NoFreeSlot while too many names are being resolved."""
+        """Returns the allowed addresses of a host, which is a name or a numeric address. Raises AddressRefused if no
+        address is allowed, OSError if the host has no address, and NoFreeSlot while too many names are being
+        resolved."""
         found = _as_address(host) or self._remembered_of(host)
         if found is None:
             found = await asyncio.shield(self._asked.get(host) or self._ask(host, client))
@@ -51,11 +52,11 @@ class Resolver:
         return allowed
 
     def forget(self, host: str) -> None:
-        """Forgets the addresses of a name, none of which could be reached, so that the name is resolved again."""
+        """Forgets a name's addresses, so that the name is resolved again."""
         self._remembered.pop(host, None)
 
     def close(self) -> None:
-        """Stops further look-ups. Threads with a look-up under way end when it is done."""
+        """Prevents further look-ups. A thread that is doing a look-up ends when the look-up is done."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _remembered_of(self, host: str) -> list[AddressInfo] | None:
@@ -88,7 +89,8 @@ def _addresses(host: str) -> list[AddressInfo]:
 
 
 def _as_address(host: str) -> list[AddressInfo] | None:
-    """Returns the address if the host is numeric, or None. Does not ask the system, which would block the loop."""
+    """Returns the address if the host is numeric, or None otherwise. Does not ask the system, which would block the
+    loop."""
     try:
         ipaddress.IPv4Address(host)
         return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (host, 0))]

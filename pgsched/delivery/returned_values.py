@@ -33,8 +33,8 @@ def succeeded(result: Any) -> Succeeded:
 
 
 def is_awaitable(answer: Any) -> bool:
-    """Whether a handler's result must be awaited. That is so, for example, if a decorator that is not async calls an
-    async handler, or runs it in a thread or another loop."""
+    """Whether a handler's result must be awaited. That is the case, for example, if a decorator that is not async calls
+    an async handler, or runs the handler in a thread or another loop."""
     return hasattr(type(answer), "__await__") or isinstance(answer, Future)
 
 
@@ -46,8 +46,8 @@ async def finished(answer: Any) -> Any:
 
 
 class FinishedInLoop:
-    """Turns what a function in a thread returns into a plain result. If it is an awaitable, the loop awaits it while
-    the thread waits. Must be created in the loop."""
+    """Turns what a function in a thread returns into a plain result. If the result is an awaitable, the thread waits
+    while the loop awaits it. Must be created in the loop."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()

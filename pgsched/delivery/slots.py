@@ -1,12 +1,13 @@
 """Slots: limited resources that attempts share, such as lanes, threads, sessions and the connections to a host.
 
 An attempt that finds no free slot neither starts nor waits. Its channel raises NoFreeSlot, and the caller keeps the row
-until ``freed`` reports a free slot. So the time that a row waits in the worker never counts as the target's time, and a
+until ``freed`` reports a free slot. So a row's waiting time in the worker never counts as the target's time, and a
 waiting row does not occupy a lane.
 
-Running attempts are never preempted, so a client with slow attempts could occupy all slots until they time out. So if
-there are several clients, each may take up to three slots for each slot that stays free: the first can get three
-quarters of all slots, the second three quarters of the rest, and so on. The last slot is left for a client without one.
+Running attempts are never preempted, so a client with slow attempts could occupy all slots until its attempts time out.
+If there are several clients, each may therefore take up to three slots for each slot that stays free: the first can get
+three quarters of all slots, the second three quarters of the rest, and so on. The last slot is left for a client that
+has none.
 """
 
 from collections.abc import Callable
@@ -15,7 +16,7 @@ _TO_ONE_FREE = 3
 
 
 def alone() -> bool:
-    """Stands for ``is_shared`` if there is only one client, so that slots are not shared."""
+    """The ``is_shared`` for a single client: slots are not shared."""
     return False
 
 
@@ -31,19 +32,19 @@ class Slots:
 
     @property
     def free(self) -> int:
-        """How many attempts could begin now."""
+        """The number of attempts that could begin now."""
         return self.most - self.taken
 
     def taken_by(self, client: str) -> int:
-        """How many slots a client has taken."""
+        """The number of slots that a client has taken."""
         return self._by_client.get(client, 0)
 
     def free_for(self, client: str) -> int:
-        """How many attempts of this client could begin now."""
+        """The number of this client's attempts that could begin now."""
         return self._share_of(client, self.free)
 
     def why(self, client: str) -> str | None:
-        """Why this client may get no slot for a long time, if that is its own fault, otherwise None."""
+        """The reason why this client may get no slot for a long time, or None if the client is not at fault."""
         return None
 
     def take(self, client: str) -> None:
@@ -64,7 +65,7 @@ class Slots:
             self.freed(self)
 
     def _share_of(self, client: str, free: int) -> int:
-        """How many of the free slots this client may take."""
+        """The number of free slots that this client may take."""
         if free <= 0:
             return 0
         if not self._is_shared():

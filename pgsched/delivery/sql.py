@@ -2,7 +2,7 @@
 
 A function runs in a session of its client's role (``core.role_sessions``), never with the worker's rights. Each call is
 one transaction: its writes are committed together with the completion or not at all. If the connection breaks during
-the commit, the call is made again. If the first call was committed, the lease token refuses the second one.
+the commit, the call is made again. If the first call was in fact committed, the lease token refuses the second call.
 """
 
 import asyncio
@@ -25,8 +25,8 @@ _TIMED_OUT, _UNDEFINED = "57014", "42883"
 _NO_ROLE = (
     "client {client} has no role to call functions as; set its database_role, or sql_role for all clients without one"
 )
-_GRACE = 2.0  # seconds in which a cancelled function can end by itself before its connection is cut
-# Errors in the set-up or the request, which would recur at another attempt.
+_GRACE = 2.0  # seconds that a cancelled function has to end by itself before its connection is cut
+# Errors in the set-up or the request, which another attempt would only repeat.
 _FINAL = {
     _UNDEFINED: "write create function {name}(payload jsonb)",
     "3F000": "the schema must exist, and the role {role} must have usage on it and on pgsched",
@@ -40,7 +40,7 @@ _FINAL = {
 
 
 class SqlChannel:
-    """Calls sql: targets. ``role_of`` returns the role as which a client's functions are called, or None."""
+    """Calls sql: targets. ``role_of`` returns the role under which a client's functions are called, or None."""
 
     def __init__(
         self, sessions: Sessions, *, role_of: Callable[[str], str | None], is_shared: Callable[[], bool] = alone
@@ -73,8 +73,8 @@ class SqlChannel:
 
 
 async def _call(execution: ClaimedExecution, role: str, deadline: float, connection: Connection) -> None:
-    """Makes the call. psycopg waits until the server confirms a cancellation, but a function can ignore it. A timer
-    then cuts the connection."""
+    """Makes the call. psycopg waits until the server confirms a cancellation, but a function can ignore the
+    cancellation. A timer then cuts the connection."""
     guard = asyncio.get_running_loop().call_later(deadline + _GRACE, cut, connection)
     try:
         function = function_of(execution.target)
@@ -102,7 +102,8 @@ def _failed(error: psycopg.Error, name: str, role: str, deadline: float) -> Fail
 
 
 def _hint(error: psycopg.Error, state: str, name: str, role: str) -> str:
-    """Returns advice on the error. An undefined function may be another one, which the target's function calls."""
+    """Returns advice on the error. An undefined function is not necessarily the target's: the target's function may
+    have called it."""
     ours = _FINAL.get(state, "").format(name=name, role=role)
     if state == _UNDEFINED and name not in (error.diag.message_primary or ""):
         ours = ""

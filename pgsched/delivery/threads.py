@@ -2,8 +2,8 @@
 
 A thread cannot be interrupted, so a function may keep running after its attempt has ended. Its thread is then left
 behind, and its slot goes to another attempt, in a fresh thread. Up to two threads per slot may be left behind, and
-clients share these too. If a client has used up its share, its slots stay taken instead. So functions that never return
-cost other clients no more than that share.
+clients share these threads too. Once a client has used up its share, its slots stay taken instead. So functions that
+never return cost other clients no more than that share.
 
 When every slot is taken by such functions, no function can start. The process is then ``spent``, and must be replaced.
 """
@@ -22,17 +22,17 @@ from pgsched.delivery.failure_log import Raised
 from pgsched.delivery.slots import NoFreeSlot, Slots, alone
 
 _CLOCK_OF = getattr(time, "pthread_getcpuclockid", None)
-"""Returns the clock of a thread's CPU time. None if the system has no such clocks."""
+"""The function that returns the clock of a thread's CPU time, or None if the system has no such clocks."""
 THREAD_NAME = "pgsched-handler"
 _Answer = TypeVar("_Answer")
 _PATIENCE = 30.0
 _MORE = 2
 _COMPUTES, _ONE, _SHORTEST = 0.2, 1.3, 0.1
-"""Functions count as computing if they use more than the first share of a CPU, and of the process's CPU time. The
-second number is slightly more than one CPU. Shorter intervals between samples count as the third, in seconds, because
-starting a thread takes time too."""
+"""A client's functions count as computing if they use more than the share ``_COMPUTES`` of one CPU and of the process's
+CPU time. ``_ONE`` is slightly more than one CPU. If samples are less than ``_SHORTEST`` seconds apart, they count as
+that far apart, because starting a thread takes CPU time too."""
 _LEFT_BEHIND = 2
-"""How many threads may be left behind per slot. A waiting thread takes 20 to 100 kB of memory."""
+"""Maximum number of threads left behind per slot. A waiting thread takes 20 to 100 kB of memory."""
 
 
 class Threads(Slots):
@@ -54,7 +54,7 @@ class Threads(Slots):
     async def call(
         self, client: str, function: Callable[[], _Answer], context: contextvars.Context, *, id: bytes = b""
     ) -> _Answer | Raised:
-        """Calls the function in a thread and in ``context``. The caller must have taken a slot; this method gives it
+        """Calls the function in a thread and in ``context``. The caller must have taken a slot, which this method gives
         back. ``id`` is the execution's id."""
         try:
             future = self._executor.submit(context.run, self._work, client, function)
@@ -81,7 +81,7 @@ class Threads(Slots):
                 future.add_done_callback(tell)
 
     def processor_time(self) -> dict[str, float]:
-        """Returns the CPU time that each client's functions have used, in seconds. It may lag slightly."""
+        """Returns the CPU time, in seconds, that each client's functions have used. The times may lag slightly."""
         found = dict(self._used)
         for client, clock, since in list(self._at_work.values()):
             with contextlib.suppress(OSError):  # the thread has ended
@@ -171,7 +171,7 @@ class LoopsThreads(ThreadPoolExecutor):
 class Growth:
     """Decides how many functions a client may run at once if there are several clients.
 
-    It is not known in advance whether functions wait or compute. Functions that wait release the GIL, so many may run.
+    Whether functions wait or compute is not known in advance. Functions that wait release the GIL, so many may run.
     Functions that compute compete with the event loop for the GIL, and the more there are, the longer the loop waits.
     So a client's limit grows by a few at a time, and shrinks while its functions compute."""
 
@@ -184,7 +184,7 @@ class Growth:
     def look(self, at_work: Mapping[str, int], used: Mapping[str, float], now: float, in_all: float) -> None:
         """Takes a sample: how many functions each client is running (``at_work``), the CPU time they have used, and the
         CPU time of the process (``in_all``). If the process has used more than one CPU, functions compute without the
-        GIL, so none counts as computing."""
+        GIL, so no function counts as computing."""
         passed, process = now - self._now, in_all - self._in_all
         much = _COMPUTES * max(passed, process, _SHORTEST)
         before = self._used if process < _ONE * passed else used
@@ -194,14 +194,14 @@ class Growth:
         self._at_work, self._used, self._now, self._in_all = dict(at_work), used, now, in_all
 
     def most(self, client: str) -> int:
-        """How many functions this client may run."""
+        """The number of functions that this client may run."""
         at_work = self._at_work.get(client, 0)
         return max(at_work - 1, 1) if client in self._computing else at_work + _MORE
 
 
 def _call(function: Callable[[], _Answer]) -> _Answer | Raised:
-    """Returns the function's result, or Raised if it raises. So an exception's message is read in this thread rather
-    than on the event loop."""
+    """Returns the function's result, or Raised if the function raises. So the exception's message is read in this
+    thread rather than on the event loop."""
     try:
         return _under_own_name(function)
     except BaseException as error:

@@ -14,15 +14,15 @@ from contextlib import contextmanager
 from pgsched.domain.target import canonical_host
 from pgsched.errors import InvalidSettings, InvalidTarget
 
-_NO_PASSWORD = b""  # without it, OpenSSL would ask for a password on the terminal
+_NO_PASSWORD = b""  # without this, OpenSSL would ask for a password on the terminal
 
 
 def trusting_context(authorities: str | None = None) -> ssl.SSLContext:
     """Returns a context that trusts the system's authorities and those in the file ``authorities``. Raises
-    InvalidSettings if the file contains none."""
+    InvalidSettings if the file contains no authorities."""
     context = ssl.create_default_context()
-    # Since Python 3.13, the default refuses authorities that violate details of RFC 5280. Many private authorities do,
-    # and other programs accept them.
+    # Since Python 3.13, the default refuses authorities that violate details of RFC 5280. Many private authorities
+    # violate them, and other programs accept such authorities.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     context.set_alpn_protocols(["http/1.1"])
     if authorities is not None:
@@ -44,14 +44,14 @@ def certificate_contexts(certificates: str, authorities: str | None = None) -> d
 
 def certificate_for(host: str, client: str, certificates: Mapping[str, ssl.SSLContext]) -> ssl.SSLContext | None:
     """Returns the context for a client's callbacks to a host, or None. An entry for ``client@host`` takes precedence
-    over one for the host."""
+    over an entry for the host."""
     return certificates.get(f"{client}@{host}") or certificates.get(host)
 
 
 def certified_context(certificate: str, key: str | None, authorities: str | None = None) -> ssl.SSLContext:
     """Returns a context that presents this certificate. ``certificate`` and ``key`` are PEM texts; without ``key``, the
-    key is part of ``certificate``. Raises InvalidSettings, without any of the texts in the message, if they are
-    invalid."""
+    key is part of ``certificate``. Raises InvalidSettings if the texts are invalid. The message does not contain
+    them."""
     context = trusting_context(authorities)
     try:
         with _file_of(certificate) as file, _file_of(certificate if key is None else key) as key_file:

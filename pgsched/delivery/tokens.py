@@ -53,7 +53,7 @@ class TargetTokens:
         self._fetching: dict[_Wanted, asyncio.Task[_Token]] = {}
 
     async def get(self, auth: Authorization, client: str, host: str, url: Url) -> str:
-        """Returns a token. The secret that it is fetched with must be allowed for the target's ``host`` and for the
+        """Returns a token. The secret used to fetch the token must be allowed for the target's ``host`` and for the
         token endpoint's host. Raises DeliveryFailed, which is retryable, if no token is available. Raises NoFreeSlot if
         all connections to the endpoint are in use."""
         await self._get_secret(client, auth.secret, host)
@@ -67,8 +67,8 @@ class TargetTokens:
         return token.text
 
     def forget(self, auth: Authorization, client: str) -> bool:
-        """Forgets the cached tokens that are older than a second. Returns whether there were any, in which case a new
-        token may be accepted."""
+        """Forgets the cached tokens that are older than a second. Returns whether there were any: if so, a new token
+        may be accepted."""
         found = [wanted for wanted in self._known if wanted[:2] == (client, auth)]
         old = [wanted for wanted in found if time.monotonic() - self._known[wanted].fetched > _FRESH]
         for wanted in old:

@@ -15,7 +15,7 @@ _LONGEST = 256
 
 
 class TracingChannel:
-    """A channel that records each attempt as a span. Handlers see it as the current span; callbacks and messages carry
+    """A channel that records each attempt as a span. In handlers, it is the current span; callbacks and messages carry
     it as ``traceparent``."""
 
     def __init__(self, channel: Channel, spans: Spans) -> None:
@@ -25,7 +25,7 @@ class TracingChannel:
         due = (execution.fire_at + _EPOCH) * 1000
         with self._spans.attempt(options.traceparent, due, _told(execution)) as attempt:
             given = replace(options, traceparent=attempt.traceparent)
-            try:  # on NoFreeSlot the span is not ended, so it is not recorded: nothing has begun
+            try:  # after NoFreeSlot, the span is not ended and therefore not recorded, because nothing has begun
                 outcome = await self._channel.deliver(execution, given, deadline)
             except asyncio.CancelledError:
                 attempt.end("cancelled", error="the attempt was cancelled or timed out")

@@ -18,7 +18,8 @@ _TOKEN = re.compile(r"psk_([0-9a-f]{16})_([A-Za-z0-9_-]{43})", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """The token that the holder of a key sends. Logs must not show the secret, so ``repr`` contains only the id."""
+    """The token that the holder of a key sends. ``repr`` contains only the id, because logs must not show the
+    secret."""
 
     id: str
     secret: str
@@ -53,8 +54,8 @@ class Token:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """What a caller may do: act for ``clients`` (None for all) within ``scopes``. ``subject`` identifies the caller in
-    the audit log.
+    """A caller's permission to act for ``clients`` (None for all) within ``scopes``. ``subject`` identifies the caller
+    in the audit log.
     """
 
     subject: str
@@ -63,8 +64,8 @@ class Grant:
 
     @property
     def payers(self) -> frozenset[str]:
-        """The clients whose shares of a bounded resource the caller's requests use. A caller that may act for all
-        clients has a share of its own, and so does a caller that may act for none.
+        """The clients whose shares of a limited resource the caller's requests use. A caller that may act for all
+        clients has its own share. Callers that may act for no client have one share together.
         """
         return self.clients or frozenset(("\0",) if self.clients is not None else (f"\0{self.subject}\0",))
 
@@ -82,12 +83,13 @@ NOBODY = Grant(subject="", clients=frozenset(), scopes=frozenset())
 ANYBODY = Grant(subject="", clients=None, scopes=frozenset(SCOPES))
 """The grant of every caller of an API without keys: all clients and all scopes."""
 EVERYBODY = Grant(subject="", clients=None, scopes=frozenset())
-"""The grant for the API's own work across all clients. No caller sees what it reads."""
+"""The grant for the API's own work across all clients. No caller sees the rows read under this grant."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownKey:
-    """A stored key, against which tokens are checked. Seconds are counted from the time of the look-up."""
+    """A stored key, against which tokens are checked. ``expires_in`` and ``former_left`` are in seconds from the
+    look-up."""
 
     id: str
     hash: bytes

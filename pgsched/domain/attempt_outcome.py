@@ -13,7 +13,7 @@ from pgsched.domain.execution_options import Options
 LONGEST_ERROR = 2000
 """Maximum length of a stored error, in characters."""
 LONGEST_RETRY_AFTER = timedelta(hours=24)
-"""The longest time by which a target can delay its retry."""
+"""Maximum delay that a target can request for its retry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class Succeeded:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
     """The target failed or did not respond in time. ``retry_after`` is the delay that the target asked for;
-    ``traceback`` is the stored part of a handler's traceback.
+    ``traceback`` is the part of a handler's traceback that is stored.
     """
 
     error: str
@@ -44,7 +44,7 @@ class Deferred:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Late:
-    """The execution was too late for another attempt, so the target was not called."""
+    """It was too late to begin the attempt, so the target was not called."""
 
 
 LATE = Late()
@@ -59,15 +59,15 @@ class Postponed:
 
 
 NO_SLOT = "waits: no free slot"
-"""The start of the reason given for a due row that was postponed because its worker had no free slot."""
+"""The beginning of the reason for a due row that was postponed because its worker had no free slot."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Released:
     """The attempt does not count: it did not take place, or the worker itself cut it short. ``after`` is how long the
-    row must wait before it can be claimed again, and ``reason`` tells its owner why. ``by_drain`` means that the worker
-    stopped before the execution could finish. ``ended`` means that the row had already ended in the database when the
-    call returned.
+    row must wait before it can be claimed again, and ``reason`` tells the row's owner why. ``by_drain`` means that the
+    worker stopped before the execution could finish. ``ended`` means that the row had already ended in the database
+    when the call returned.
     """
 
     after: timedelta = timedelta(0)
@@ -92,7 +92,8 @@ Outcome = Succeeded | Failed | Deferred | Late | Postponed | Released | AlreadyS
 
 
 def is_late(options: Options, attempt: int, age: float) -> bool:
-    """Whether it is too late to begin this attempt (counted from 1), ``age`` seconds after the execution's start.
+    """Whether it is too late to begin the attempt with this number (from 1), ``age`` seconds after the execution's
+    start.
 
     ``pgsched_internal.lateness``, which applies the same limits, decides how the execution ends when it is settled.
     """
@@ -104,7 +105,7 @@ def is_late(options: Options, attempt: int, age: float) -> bool:
 
 
 def longest_deferred(options: Options, age: float) -> float:
-    """Returns how many seconds a target has to complete an execution that it accepted."""
+    """Returns the number of seconds that a target has to complete an execution that it accepted."""
     seconds = options.deferred or 0.0
     return seconds if options.deadline is None else max(min(seconds, options.deadline - age), 0.0)
 
@@ -116,14 +117,15 @@ def kept_error(error: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Escapes text for a terminal and for PostgreSQL. Surrogates and all control characters except line feeds and tabs
-    become Python escape sequences.
+    """Escapes text for a terminal and for PostgreSQL: converts surrogates, and all control characters except line feeds
+    and tabs, to Python escape sequences.
     """
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def json_text(result: bytes | None) -> str | None:
-    """Returns the result as JSON that jsonb accepts, without NUL characters. A refused row would hold up its batch."""
+    """Returns the result as JSON that jsonb accepts, without NUL characters. A refused row would hold up the row's
+    batch."""
     if result is None:
         return None
     return _ESCAPED_NUL.sub(r"\1\\ufffd", result.decode("utf-8", "replace"))

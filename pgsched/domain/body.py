@@ -27,12 +27,12 @@ _FITS = {
 
 
 class _Digits(str):
-    """A number, as the digits that were written."""
+    """A number that keeps its digits as written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Body:
-    """How a body is built from a payload, and its media type."""
+    """The format and the media type of a body that is built from a payload."""
 
     format: str
     type: str
@@ -70,8 +70,8 @@ def body_of(option: dict[str, str]) -> Body:
 
 
 def check_body(payload: bytes | None, options: bytes | None) -> None:
-    """Raises InvalidPayload if the payload does not fit the option ``body``. A CHECK constraint would cost every
-    statement time. Errors in the options themselves are left to the database.
+    """Raises InvalidPayload if the payload does not fit the option ``body``. No CHECK constraint does this, because it
+    would slow down every statement. Errors in the options themselves are left to the database.
     """
     if options is None or payload is None or b'"body"' not in options:
         return

@@ -1,7 +1,7 @@
-"""A cache that is limited by total size.
+"""A cache whose total size is limited.
 
-``functools.lru_cache`` limits only the number of entries. That does not limit memory if clients decide how large each
-entry is.
+``functools.lru_cache`` limits only the number of entries, which does not limit memory if clients decide the size of
+each entry.
 """
 
 from collections import OrderedDict

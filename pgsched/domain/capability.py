@@ -1,11 +1,11 @@
 """Capabilities: what a worker needs in order to deliver to a target.
 
-Any worker can send callbacks and notifications. But only a worker that has a Python handler can call that handler, and
+Any worker can send callbacks and notifications. But only a worker that has a Python handler can call the handler, and
 only a worker with configured brokers can send to Kafka. What a target needs is a **capability**: ``python:send_email``
 (the target itself), ``kafka:``, or ``sql:`` (functions of clients that have no role of their own). Workers declare
 their capabilities in ``pgsched.workers``.
 
-An execution that no living worker can deliver is held at a gate named after the missing capability. This gate has no
+An execution that no running worker can deliver is held at a gate named after the missing capability. This gate has no
 row in the table of gates.
 """
 
@@ -15,7 +15,7 @@ _HANDLER = "python:"
 KAFKA, SQL = "kafka:", "sql:"
 
 WORKER = "worker:"
-"""The prefix of gates for executions that no worker can deliver. These gates sort after all others."""
+"""The name prefix of the gates for executions that no worker can deliver. These gates sort after all others."""
 QUARANTINE = "error"
 """The gate that holds executions that the database fails to claim or settle."""
 
@@ -38,9 +38,9 @@ def is_table_gate(gate: str) -> bool:
 
 
 def crews(mine: Iterable[str], peers: Mapping[int, frozenset[str]]) -> set[tuple[int, ...]]:
-    """Returns the groups of peers with which a worker shares partitions. ``mine`` are the worker's capabilities;
-    ``peers`` are those of all workers, by number. One group contains all peers. Each capability of the worker that
-    some peers lack adds a group of the peers that have it.
+    """Returns each group of peers with which a worker shares partitions. ``mine`` are the worker's capabilities;
+    ``peers`` are those of all workers, by number. One group contains all peers. For each of the worker's capabilities
+    that some peers lack, there is also a group of the peers that have the capability.
     """
     kinds = list(set(peers.values()))
     having = {tuple(capability in kind for kind in kinds) for capability in mine}
@@ -50,5 +50,5 @@ def crews(mine: Iterable[str], peers: Mapping[int, frozenset[str]]) -> set[tuple
 
 
 def left_to_others(mine: frozenset[str], peers: Sequence[frozenset[str]]) -> tuple[str, ...]:
-    """Returns, sorted, the capabilities that some of these peers have and this worker lacks."""
+    """Returns the capabilities, sorted, that some of these peers have but this worker lacks."""
     return tuple(sorted(frozenset[str]().union(*peers) - mine))

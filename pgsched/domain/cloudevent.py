@@ -1,4 +1,4 @@
-"""Turns an execution into a CloudEvent 1.0 in binary mode: attributes are added, and the payload is unchanged."""
+"""Turns an execution into a CloudEvent 1.0 in binary mode: adds attributes, and leaves the payload unchanged."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ ATTRIBUTES = ("specversion", "id", "source", "type", "time", "subject")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CloudEvent:
-    """The attributes that the caller sets. The others are taken from the execution."""
+    """The attributes that the caller sets. The other attributes are taken from the execution."""
 
     type: str
     source: str

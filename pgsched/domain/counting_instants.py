@@ -1,4 +1,4 @@
-"""Counts instants without iterating over them. Each day is a set of seconds, on which set operations are cheap."""
+"""Counts instants without iterating over them. Each day is a set of seconds, and set operations are cheap."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _DAY = 86_400 * _SECOND
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missed:
-    """The number of instants in a span of time, with the first and the last of them."""
+    """The number of instants in a span of time, with the first and the last instant."""
 
     count: int
     first: datetime
@@ -34,7 +34,7 @@ def count_between(
     specs: tuple[Schedule, ...], excluded: Excluded | None, low: datetime, high: datetime
 ) -> Missed | None:
     """Counts the instants from ``low`` to before ``high`` at which any of ``specs`` fires and that are not excluded.
-    Returns None if there are none.
+    Returns None if no instant is left.
 
     Intervals must be whole seconds, unless there is only one schedule and nothing is excluded.
     """
@@ -72,7 +72,7 @@ def count_by_hour(
 
 
 def count_hits(specs: tuple[Schedule, ...], excluded: Excluded | None, moments: Iterable[int]) -> int:
-    """Counts how many of ``moments`` are instants at which any of ``specs`` fires and that are not excluded.
+    """Counts the ``moments`` at which any of ``specs`` fires and that are not excluded.
 
     ``moments`` must be sorted. They are microseconds since the epoch, because there may be millions of them.
     """
@@ -135,9 +135,7 @@ def _hours(seconds: int) -> list[tuple[int, int]]:
 
 
 def _firing(specs: tuple[Schedule, ...], day: int, low: datetime, high: datetime) -> dict[int, int]:
-    """Returns the seconds of the day at which any of ``specs`` fires. The keys are the fractions of a second, in
-    microseconds.
-    """
+    """Returns the seconds of the day at which any of ``specs`` fires, grouped by their fraction in microseconds."""
     found = dict[int, int]()
     for spec in specs:
         fraction = _fraction(spec)

@@ -6,7 +6,7 @@ forward and leaves a *gap* of times that never happen, or goes back and causes a
 
 An expression is *by elapsed time* if its minute or hour field begins with ``*``. It fires at each instant whose
 wall-clock time matches: twice for a time in an overlap, and never for a time in a gap. Every other expression names
-fixed times of day, and the policies of the ``Cron`` decide what happens to those in a gap or an overlap.
+fixed times of day, and the policies of the ``Cron`` decide what happens to times in a gap or an overlap.
 """
 
 from dataclasses import dataclass
@@ -25,12 +25,12 @@ _SOME_DAY = datetime(2026, 1, 1, tzinfo=UTC)
 class Gap(StrEnum):
     """What happens to a fixed time of day that the clocks skip."""
 
-    SHIFT = "shift"  # fires once, at the first instant after the gap, for all skipped times
+    SHIFT = "shift"  # fires once for all skipped times, at the first instant after the gap
     SKIP = "skip"
 
 
 class Overlap(StrEnum):
-    """When a fixed time of day fires if it happens twice because the clocks go back."""
+    """What happens to a fixed time of day that the clocks repeat."""
 
     FIRST = "first"
     SECOND = "second"
@@ -42,11 +42,11 @@ class Cron:
     """The instants at which a zone's wall clock matches a cron expression.
 
     ``expression`` has five fields (minute, hour, day of month, month, day of week) or six (seconds first), or is one of
-    ``@hourly @daily @midnight @weekly @monthly @yearly @annually``. A day matches if either day field matches it; if
-    one of the two begins with ``*``, both must match. ``timezone`` is an IANA name. ``gap`` and ``overlap`` apply to
-    fixed times.
+    ``@hourly @daily @midnight @weekly @monthly @yearly @annually``. A day matches if either day field matches; but if
+    one of the two fields begins with ``*``, both must match. ``timezone`` is an IANA name. ``gap`` and ``overlap``
+    apply to fixed times of day.
 
-    Raises InvalidSchedule if the expression is invalid or never occurs, or if the zone is unknown.
+    Raises InvalidSchedule if the expression is invalid or never fires, or if the zone is unknown.
     """
 
     expression: str
@@ -83,7 +83,7 @@ def next_occurrence(cron: Cron, after: datetime) -> datetime | None:
 
 def clock_note(cron: Cron, at: datetime) -> str | None:
     """Describes how a clock change affects the occurrence of ``cron`` at ``at``, which must be aware. Returns None if
-    none does.
+    no clock change does.
     """
     local = at.astimezone(zone_named(cron.timezone))
     if local.utcoffset() != local.replace(fold=1 - local.fold).utcoffset():
@@ -100,7 +100,8 @@ def clock_note(cron: Cron, at: datetime) -> str | None:
 
 
 def walls_in(span: OffsetSpan, cron: Cron, *, fixed: bool) -> tuple[datetime, datetime]:
-    """Returns the wall-clock times from which and before which ``cron`` may fire within the span."""
+    """Returns the wall-clock time from which, and the wall-clock time before which, ``cron`` may fire within the
+    span."""
     low, high = span.opens + span.offset, span.closes + span.offset
     if fixed and cron.overlap is Overlap.FIRST:
         low = span.opens + max(span.before, span.offset)
@@ -110,7 +111,7 @@ def walls_in(span: OffsetSpan, cron: Cron, *, fixed: bool) -> tuple[datetime, da
 
 
 def shifts_to_opening(span: OffsetSpan, cron: Cron, matches: Matches) -> bool:
-    """Whether the gap just before the span skipped a time, so that the cron fires at the start of the span instead."""
+    """Whether the cron fires at the start of the span, because the gap before the span skipped a matching time."""
     if span.before >= span.offset or not matches.fixed or cron.gap is not Gap.SHIFT:
         return False
     return matches.first_from(span.opens + span.before) < span.opens + span.offset

@@ -1,4 +1,4 @@
-"""The day fields of a cron expression: which days of a year they name, and how to write them for croniter."""
+"""The day fields of a cron expression: the days of a year that they name, and how croniter needs them written."""
 
 import re
 from calendar import monthrange
@@ -11,12 +11,12 @@ _COUNTED = re.compile(r"L(?:-(?P<before>[1-9]|[12]\d|30))?|(?:L|(?P<near>\d{1,2}
 _IN_WEEK = re.compile(r"(?P<day>\d|[A-Z]{3})#(?P<nth>[1-5])|L(?P<last>\d)", re.ASCII)
 _FRIDAY = 4
 _SHAPES = [(first, length) for first in range(7) for length in range(28, 32)]
-"""Every possible month, as the weekday of its first day (Monday is 0) and its number of days."""
+"""Every possible month, given by the weekday of its first day (Monday is 0) and its number of days."""
 
 
 def days_of_month(field: str) -> str:
-    """Returns the field as a list for croniter. croniter does not support W and L-3, so the list has every day that
-    they name in any possible month.
+    """Returns the field as a list for croniter. croniter does not support W and L-3, so the list contains every day
+    that these name in any possible month.
     """
     found, last = 0, ""
     for item in field.split(","):
@@ -30,8 +30,8 @@ def days_of_month(field: str) -> str:
 
 
 def days_of_week(field: str) -> str:
-    """Returns the field as a list for croniter. croniter cannot combine plain weekdays with L5 or 5#2, so beside these
-    a plain weekday is written as its first to fifth in the month.
+    """Returns the field as a list for croniter. croniter cannot combine plain weekdays with L5 or 5#2. In such a list,
+    a plain weekday is therefore written as the first to fifth such weekday of the month.
     """
     weekdays, counted = 0, []
     for item in field.split(","):
@@ -45,7 +45,7 @@ def days_of_week(field: str) -> str:
 
 
 def names(days: str, day: date) -> bool:
-    """Whether the three day fields in ``days`` (day of month, month, day of week) match ``day``."""
+    """Whether the three day fields in ``days`` (day of month, month, day of week) include ``day``."""
     return bool(days_of_year(days, day.year) >> day.toordinal() - date(day.year, 1, 1).toordinal() & 1)
 
 

@@ -1,11 +1,11 @@
 """Parses cron expressions, and finds the wall-clock times that match them, regardless of zone.
 
-pgsched parses expressions itself, so that none is misread. croniter only finds the next time, from the parsed values
-as lists of numbers.
+pgsched parses expressions itself, so that no expression is misread. croniter gets the parsed values, as lists of
+numbers, and only finds the next time.
 
-Counting and excluding need all matching times of a day. These are the bits of an int, one for each of 86,400 seconds,
-so that union, difference and counting take one operation per day. A year of a job that fires every second can thus be
-counted in milliseconds.
+Counting and excluding need all matching times of a day. These times are the bits of an int, one for each of the 86,400
+seconds, so that union, difference and counting take one operation per day. A year of a job that fires every second can
+thus be counted in milliseconds.
 """
 
 import copy
@@ -30,7 +30,7 @@ DAY = 86_400
 
 _ANY_SECOND = (1 << 60) - 1
 _LONGEST = 256
-_LONE_DAYS = re.compile(r"\dW|LW|#| \S*L|,\S*\*|\*\S*,")  # dialects disagree on these if both day fields are set
+_LONE_DAYS = re.compile(r"\dW|LW|#| \S*L|,\S*\*|\*\S*,")  # cron dialects disagree on these if both day fields are set
 _COUNTED_DAY = re.compile(r"(?<![#/\d])\d", re.ASCII)
 _MACROS = {
     "@hourly": "0 * * * *",
@@ -45,8 +45,8 @@ _MACROS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expression:
-    """A parsed expression. ``seconds``, ``minutes`` and ``hours`` have a bit for each value that it names; ``days`` are
-    its three day fields; ``fixed`` is False if it is by elapsed time.
+    """A parsed expression. ``seconds``, ``minutes`` and ``hours`` have a bit for each value that the expression names,
+    and ``days`` contains its three day fields. ``fixed`` is False if the expression is by elapsed time.
 
     ``written`` is the expression in the form for croniter. If ``finds_too_many``, croniter also finds times on days
     that the day fields do not name; these are discarded.
@@ -61,12 +61,12 @@ class Expression:
     finds_too_many: bool
 
     def occurs(self, year: int) -> bool:
-        """Whether the expression names a day in ``year`` or in the 50 years after it."""
+        """Whether the expression names a day in ``year`` or in the following 50 years."""
         return any(days_of_year(self.days, one) for one in range(year, year + HORIZON_YEARS + 1))
 
     @property
     def in_day(self) -> int:
-        """A bit for each second of a day that matches."""
+        """A bit for each matching second of a day."""
         return _in_day(self.seconds, self.minutes, self.hours)
 
     def on(self, day: date) -> int:
@@ -77,7 +77,7 @@ class Expression:
         """Returns the first match at or after ``wall``, which must be a whole second. Returns datetime.max if there is
         none within 50 years.
         """
-        times = copy.copy(_times(self.written))  # a croniter stores its position, so it must not be shared
+        times = copy.copy(_times(self.written))  # not shared, because a croniter stores its position
         before = max(wall, FIRST_WALL_TIME) - SECOND
         last_year = before.year + HORIZON_YEARS
         while before.year <= last_year:
@@ -92,8 +92,8 @@ class Expression:
 
 
 class Matches:
-    """The matching times of an expression, with the last result cached. All spans of a zone ask in turn, and a search
-    takes milliseconds if matches are years apart.
+    """The matching times of an expression, with the last result cached. If matches are years apart, a search takes
+    milliseconds, and each span of a zone repeats the search.
     """
 
     def __init__(self, expression: str) -> None:
@@ -110,7 +110,8 @@ class Matches:
 
 @lru_cache(maxsize=16384)
 def _times(written: str) -> croniter:
-    """Creates a croniter. This is slow, and some expressions, such as excluded patterns, are never searched."""
+    """Creates a croniter. Done only when needed: creation is slow, and some expressions, such as excluded patterns, are
+    never searched."""
     return croniter(written, FIRST_WALL_TIME, second_at_beginning=True, implement_cron_bug=True)
 
 
@@ -194,8 +195,8 @@ def _fields_of(expression: str) -> list[str]:
 
 
 def _check_dialect(shown: str, fields: list[str]) -> None:
-    """Refuses expressions that mean something else in dialects with ``?``, where a year may come last and Sunday may be
-    day 1.
+    """Refuses expressions that have another meaning in dialects with ``?``, where a year may come last and Sunday may
+    be day 1.
     """
     if len(fields) == 6 and "?" in (fields[2], fields[4]):
         five = " ".join("*" if field == "?" else field for field in [*fields[:4], _by_name(fields[4])])

@@ -1,6 +1,6 @@
-"""The fields of cron expressions: which forms each field accepts, and which values it names, as bits of an int.
+"""The fields of cron expressions: the forms that each field accepts, and the values that it names, as bits of an int.
 
-Items that cron dialects read differently, or that have no effect, are refused with advice on what to write instead.
+Items that have no effect or that cron dialects read differently are refused, with advice on what to write instead.
 """
 
 import re
@@ -85,7 +85,7 @@ def values_in(name: str, field: str) -> int:
 
 
 def listed(values: int) -> list[str]:
-    """Returns the position of each bit that is set, as text."""
+    """Returns the positions of the bits that are set, each as text."""
     return [str(value) for value in range(values.bit_length()) if values >> value & 1]
 
 

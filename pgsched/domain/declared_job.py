@@ -11,7 +11,7 @@ from pgsched.errors import InvalidInput, InvalidSchedule, PgschedError
 
 
 class JobTerms(TypedDict, total=False):
-    """The parts of a declared job other than its schedule and its target."""
+    """The parts of a declared job, other than its schedule and target."""
 
     key: str
     client: str

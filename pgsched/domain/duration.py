@@ -14,7 +14,7 @@ MICROSECOND = timedelta(microseconds=1)
 SECOND = timedelta(seconds=1)
 ONE_DAY = timedelta(days=1)
 _NO_DELAY = frozenset({"PT0S", "0s"})
-"""The texts that mean no delay. They are not valid intervals."""
+"""Texts that mean no delay. They are not valid as intervals."""
 _HINT = "write an ISO 8601 duration such as PT1H30M or P1D, or a short form such as 1h30m, 90s or 250ms"
 _CALENDAR_UNITS = re.compile(r"P[^T]*\d[YM]|\d\s*(y|M|mo|mon|months?|years?)\b", re.ASCII)
 _ISO = re.compile(
@@ -35,7 +35,7 @@ _LONGEST_TEXT = 100  # in characters; no valid duration is longer, and matching 
 def parse_duration(text: str) -> timedelta:
     """Parses a duration, exact to the microsecond.
 
-    Examples are ``PT5S``, ``P1DT12H``, ``P2W`` and ``PT0.25S``, and in short form ``1h30m``, ``90s``, ``1.5s``,
+    Examples are ``PT5S``, ``P1DT12H``, ``P2W`` and ``PT0.25S`` or, in short form, ``1h30m``, ``90s``, ``1.5s``,
     ``250ms`` and ``2d``. Units go from the largest to the smallest, each at most once, and only seconds may have a
     fraction. A day is 24 hours.
 
@@ -45,7 +45,7 @@ def parse_duration(text: str) -> timedelta:
     return _length(text.strip(" \t\r\n"))
 
 
-@lru_cache(256)  # a service uses few different durations, and each one is parsed twice
+@lru_cache(256)  # a service uses few different durations, and parses each twice
 def _length(stripped: str) -> timedelta:
     found = _match(stripped)
     if found is None:
@@ -98,7 +98,7 @@ def format_duration(length: timedelta) -> str:
     """Formats a duration as ISO 8601 in days, hours, minutes and seconds, such as ``P1DT2H`` or ``PT0.25S``; zero is
     ``PT0S``.
 
-    ``parse_duration`` returns the same duration. Raises InvalidSchedule if ``length`` is negative.
+    ``parse_duration`` reads it back as the same duration. Raises InvalidSchedule if ``length`` is negative.
     """
     if length < timedelta(0):
         raise InvalidSchedule("a duration cannot be negative: give zero or more")
@@ -124,7 +124,7 @@ def _complaint(text: str) -> str:
     shown = repr(text if len(text) <= 40 else text[:40] + "…")
     if len(text) > _LONGEST_TEXT:
         return f"duration {shown} is longer than {_LONGEST_TEXT} characters: {_HINT}"
-    if _match(_WHOLE.sub("1", text)):  # only the number of digits is wrong
+    if _match(_WHOLE.sub("1", text)):  # only the number of digits is invalid
         return f"a duration can be at most ten years: write P{LONGEST.days}D or less"
     if text.startswith(("-", "P-", "PT-")):
         return f"duration {shown} is negative: write one longer than zero, such as PT5S"

@@ -1,9 +1,9 @@
 """A reader's position among the ended executions, in the order in which their ends became visible.
 
-A transaction may commit long after others with higher numbers, and the instant stored in a row does not tell when the
-row became visible. So a reader's position contains a snapshot, by which PostgreSQL itself decides visibility: it names
-the transactions that were open when it was taken. Rows that a later snapshot sees and this one does not have become
-visible in between. A transaction that stays open delays only its own rows.
+A transaction may commit long after transactions with higher numbers, and the instant stored in a row does not tell when
+the row became visible. So a reader's position contains a snapshot of the kind by which PostgreSQL itself decides
+visibility: it names the transactions that were open when it was taken. If a later snapshot sees a row that this
+snapshot does not see, the row became visible in between. A transaction that stays open delays only its own rows.
 
 Between two snapshots, rows are read in order of transaction and id. ``Position`` is the reader's state after any row.
 """
@@ -18,8 +18,8 @@ from uuid import UUID
 from pgsched.errors import InvalidInput
 
 MOST_OPEN = 1000
-"""Maximum number of open transactions in a snapshot. If there are more, the snapshot names only the lowest, and ends
-there: rows of later transactions are read later.
+"""Maximum number of open transactions in a snapshot. If more are open, the snapshot names only the lowest and ends
+there, so rows of later transactions are read later.
 """
 LONGEST = 16_000
 """Maximum length of a position's text, in characters; a typical position has about 60."""
@@ -51,11 +51,11 @@ class TransactionSnapshot:
         return transaction < self.xmax and transaction not in self.open
 
     def within(self, other: Self) -> bool:
-        """Whether the other snapshot sees everything that this one sees."""
+        """Whether ``other`` sees everything that this snapshot sees."""
         return self.xmax <= other.xmax and all(one in self.open for one in other.open if one < self.xmax)
 
     def advanced(self, to: Self, below: int) -> Self:
-        """Returns a snapshot that sees everything that this one sees, and all transactions lower than ``below`` that
+        """Returns a snapshot that sees everything that this snapshot sees, and all transactions below ``below`` that
         ``to`` sees.
         """
         still = tuple(one for one in self.open if one >= below or not to.sees(one))
@@ -70,7 +70,8 @@ class TransactionSnapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VisibilityHorizon:
-    """What can be read at the database time ``at``. ``newest`` is the number that the next transaction will get."""
+    """The transactions whose rows can be read at the database time ``at``. ``newest`` is the number of the next
+    transaction."""
 
     seen: TransactionSnapshot
     newest: int
@@ -97,19 +98,20 @@ class Position:
 
     @classmethod
     def beginning(cls, at: datetime) -> Self:
-        """Returns the position of a reader that has read nothing and wants executions that end at ``at`` or later."""
+        """Returns the position of a reader that has read nothing, and wants the executions that end at ``at`` or
+        later."""
         return cls(seen=TransactionSnapshot(0), since=int(at.timestamp()), at=int(at.timestamp()))
 
     @property
     def earliest(self) -> datetime:
-        """A lower bound for the ends of unread rows. An end is stored as the instant at which its transaction began,
+        """A lower bound for the end times of unread rows. An end time is the instant at which the transaction began,
         and a transaction may begin before it gets its number.
         """
         return datetime.fromtimestamp(self.since, UTC) - min(_BEFORE, timedelta(seconds=self.since))
 
     @property
     def place(self) -> tuple[TransactionSnapshot, int | None, UUID | None]:
-        """What has been read, without times: equal for all readers that have read the same rows."""
+        """The position without its times. Equal for all readers that have read the same rows."""
         return self.seen, self.transaction, self.id
 
     def check(self, horizon: VisibilityHorizon) -> None:
@@ -126,21 +128,23 @@ class Position:
         return partly and self.seen.within(horizon.seen)
 
     def late(self, horizon: VisibilityHorizon) -> list[int]:
-        """Returns the transactions open in ``seen`` that have ended since, and the transaction that is partly read."""
+        """Returns the transactions that are open in ``seen`` but have since ended, and the transaction that is partly
+        read."""
         ended = {one for one in self.seen.open if horizon.seen.sees(one)}
         return sorted(ended | ({self.transaction} if self.transaction is not None else set()))
 
     def after(self, horizon: VisibilityHorizon, transaction: int, id: UUID) -> Self:
-        """Returns the position after the row ``id`` of ``transaction``, which is visible at the horizon."""
+        """Returns the position after the row ``id`` of ``transaction``. The row must be visible at the horizon."""
         seen = self.seen if transaction == self.transaction else self._whole().advanced(horizon.seen, transaction)
         return replace(self, seen=seen, transaction=transaction, id=id)
 
     def up_to(self, horizon: VisibilityHorizon, below: int) -> Self:
-        """Returns the position after all rows that are visible at the horizon, of transactions lower than ``below``."""
+        """Returns the position after all rows of transactions below ``below`` that are visible at the horizon."""
         seen = self._whole().advanced(horizon.seen, below)
         if below < horizon.seen.xmax:
             return replace(self, seen=seen, transaction=None, id=None)
-        # A horizon with the maximum number of open transactions is truncated: later ones may have begun before it.
+        # A horizon with the maximum number of open transactions is truncated: later transactions may have begun before
+        # it.
         at = self.at if len(horizon.seen.open) >= MOST_OPEN else horizon.at
         since = self.since if any(one < self.seen.xmax for one in seen.open) else self.at if seen.open else at
         return replace(self, seen=seen, since=min(since, at), at=at, transaction=None, id=None)

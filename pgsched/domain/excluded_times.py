@@ -44,7 +44,8 @@ class Between:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pattern:
-    """The times on the job's wall clock that a cron expression matches: whole minutes, or with six fields seconds."""
+    """The times on the job's wall clock that a cron expression matches: whole minutes, or seconds if it has six
+    fields."""
 
     expression: str
 
@@ -53,7 +54,7 @@ Exclusion = ExcludedDays | Between | Pattern
 
 
 def begins_with_a_date(text: str) -> bool:
-    """Whether an item of ``exclude`` is a date or a range rather than a cron expression."""
+    """Whether an item of ``exclude`` is a date or a range, rather than a cron expression."""
     return _BEGINS_WITH_A_DATE.match(text.strip(_BLANKS)) is not None
 
 
@@ -97,9 +98,7 @@ class Excluded:
         return _EPOCH + self.stretches[found][1] * MICROSECOND
 
     def remaining(self, seconds: int, day: int, fraction: int) -> int:
-        """Returns those of the given seconds whose instants, ``fraction`` microseconds after the second, are not
-        excluded.
-        """
+        """Returns the given seconds, without those whose instants, ``fraction`` microseconds later, are excluded."""
         first = bisect_right(self.stretches, day * DAY * 1_000_000, key=itemgetter(0)) - 1
         for opens, closes in self.stretches[max(first, 0) :]:
             low, high = (-((fraction - end) // 1_000_000) for end in (opens, closes))
@@ -142,12 +141,12 @@ def _stretches(exclusion: Exclusion, timezone: str) -> list[tuple[int, int]]:
 
 
 def _local_days(days: ExcludedDays, timezone: str) -> list[tuple[int, int]]:
-    """Returns the stretches of time in which the zone's calendar shows one of the days. There can be several if the
-    clocks change.
+    """Returns the stretches of time in which the zone's calendar shows one of the days. If the clocks change, there can
+    be several stretches.
     """
     low, high = (datetime.combine(day, time()) for day in (days.first, days.last + ONE_DAY))
     found, epoch = list[tuple[int, int]](), _EPOCH.replace(tzinfo=None)
-    for span in spans(timezone, low - 2 * ONE_DAY):  # no zone is two days away from UTC
+    for span in spans(timezone, low - 2 * ONE_DAY):  # no zone's offset is as much as two days
         opens, closes = max(span.opens, low - span.offset), min(span.closes, high - span.offset)
         if opens < closes:
             found.append(((opens - epoch) // MICROSECOND, (closes - epoch) // MICROSECOND))

@@ -1,7 +1,7 @@
-"""A claimed execution, as a worker holds it: the row, decoded no further than needed.
+"""A claimed execution as a worker holds it: the row, decoded only as far as needed.
 
-Tens of thousands of these are created per second. So values that not every delivery needs (the payload, the options,
-readable instants and ids) stay raw until they are used.
+Tens of thousands of these are created per second. So values that only some deliveries need (the payload, the options,
+readable instants and ids) stay raw until used.
 """
 
 from collections import defaultdict
@@ -21,12 +21,12 @@ class ClaimedExecution(NamedTuple):
     """One claimed row, with its fields in the order in which the claim returns them.
 
     ``id`` and ``job_id`` are the sixteen bytes of a UUID. ``fire_at``, ``scheduled_for`` and ``start_at`` are
-    microseconds since 2000-01-01 UTC. ``start_at`` is given only for a run that starts later than ``scheduled_for``,
-    because of jitter or a window. ``payload`` and ``options`` are JSON text; the payload may also be ``KEPT_BACK``.
+    microseconds since 2000-01-01 UTC. ``start_at`` is set only for a run that, because of jitter or a window, starts
+    later than ``scheduled_for``. ``payload`` and ``options`` are JSON text; the payload may also be ``KEPT_BACK``.
 
     ``attempt`` is the number of this attempt, from 1. ``uncounted`` is the number of earlier deliveries that did not
-    count as attempts; None means none. ``losses`` is the number of those that were lost or stopped with their worker,
-    if the target is a handler.
+    count as attempts; None means zero. If the target is a handler, ``losses`` is the number of these deliveries that
+    were lost or stopped with their worker.
     """
 
     partition: int
@@ -54,12 +54,12 @@ class ClaimedExecution(NamedTuple):
 
     @property
     def start(self) -> int:
-        """The originally planned start. The time limits in the options count from it."""
+        """The originally planned start, from which the time limits in the options count."""
         return self.scheduled_for if self.start_at is None else self.start_at
 
     @property
     def delivery_count(self) -> int:
-        """How often the execution has been delivered, including this delivery."""
+        """The number of times the execution has been delivered, including this delivery."""
         return self.attempt + (self.uncounted or 0)
 
     @property
@@ -68,7 +68,7 @@ class ClaimedExecution(NamedTuple):
         return _EPOCH + timedelta(microseconds=self.scheduled_for)
 
     def decode_payload(self) -> Any:
-        """Returns the payload as Python values, or None if there is no payload or it is a JSON null."""
+        """Returns the payload as Python values, or None if the payload is missing or a JSON null."""
         return None if self.payload is None else decode_json(self.payload)
 
 
@@ -94,5 +94,5 @@ def instant_text(instant: int) -> str:
 
 @lru_cache(maxsize=256)
 def _second_text(second: int) -> str:
-    """Formats a whole second. Memoised, because rows that are due together share a second."""
+    """Formats a whole second. Memoised, because rows that are due together often share a second."""
     return (_EPOCH + timedelta(seconds=second)).strftime("%Y-%m-%dT%H:%M:%S")

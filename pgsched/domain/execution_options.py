@@ -1,7 +1,7 @@
 """Decodes the options of an execution, and fills in their defaults.
 
-The database checks options before it stores them (``interface/core/execution_options.sql``), and itself decides
-retries from them (``ends/retry_decision.sql``). So they are only decoded here.
+The database checks options before it stores them (``interface/core/execution_options.sql``), and itself decides retries
+from them (``ends/retry_decision.sql``). So this module only decodes them.
 """
 
 from collections.abc import Callable
@@ -18,9 +18,9 @@ from pgsched.domain.secret import SecretRef
 from pgsched.errors import InvalidInput, InvalidOptions
 
 DEFAULT_ATTEMPTS = 22
-"""Enough attempts to outlast an outage of an hour, even if every backoff is as short as possible."""
+"""Default number of attempts: enough to outlast an outage of an hour, even if every backoff is as short as possible."""
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
-_LONGEST_REMEMBERED = 2_048  # bytes; a client may send thousands of larger options, which must not fill the memory
+_LONGEST_REMEMBERED = 2_048  # bytes; thousands of larger options from one client must not fill the memory
 
 Headers = tuple[tuple[str, str | SecretRef], ...]
 
@@ -64,7 +64,7 @@ Authorization = ClientCredentials | ServiceAccount
 @dataclass(frozen=True, slots=True)
 class ClientCertificate:
     """A client certificate. ``certificate`` and ``key`` are names of stored secrets. Without ``key``, the secret
-    ``certificate`` holds both.
+    ``certificate`` contains both.
     """
 
     certificate: str
@@ -82,16 +82,16 @@ class Options:
     ``ordering``, ``on_failure``, ``on_expired``) are left out. ``headers`` are sent with an HTTP call in addition to
     pgsched's own.
 
-    Three options limit an execution's age, in seconds after its start (its nominal instant, or later with jitter). None
-    means no limit. After ``relevant_for``, no attempt begins, and the execution expires. After ``max_retry_age``, no
-    retry begins. At ``deadline`` the execution ends, and an attempt in flight is cut short.
+    Three options limit an execution's age, in seconds after its planned start (its nominal instant, or later with
+    jitter). None means no limit. After ``relevant_for``, no attempt begins, and the execution expires. After
+    ``max_retry_age``, no retry begins. At ``deadline``, the execution ends, and an attempt in flight is cut short.
 
-    ``limit_key`` names a limit of the client that the execution must pass. With ``deferred``, an HTTP target may
-    respond 202, and then has that many seconds to complete the execution. ``on_success`` is a target that is notified
-    of success. ``auth`` says how to get a token, and ``tls`` which certificate to present. ``traceparent`` belongs to
-    the caller's trace. With ``cloudevent``, HTTP and Kafka targets get a CloudEvent; with ``body``, they get a body
-    other than the payload's JSON. With ``keep_answer``, the response of an HTTP target becomes the result.
-    ``has_secrets`` means that a header, ``auth`` or ``tls`` names a secret.
+    ``limit_key`` names one of the client's limits, which the execution must pass. With ``deferred``, an HTTP target may
+    respond 202, and then has ``deferred`` seconds to complete the execution. ``on_success`` is a target that is
+    notified of success. ``auth`` says how to get a token, and ``tls`` says which certificate to present.
+    ``traceparent`` belongs to the caller's trace. With ``cloudevent``, HTTP and Kafka targets get a CloudEvent; with
+    ``body``, they get a body other than the payload's JSON. With ``keep_answer``, the response of an HTTP target
+    becomes the result. ``has_secrets`` means that a header, ``auth`` or ``tls`` names a secret.
     """
 
     timeout_seconds: float = 30.0
@@ -119,8 +119,8 @@ DEFAULT_OPTIONS = Options()
 
 
 def parse_options(raw: bytes | None, *defaults: bytes) -> Options:
-    """Parses the options in a JSON object. A missing option is taken from the first of ``defaults`` that has it, or
-    otherwise from pgsched's own defaults. Headers are merged by name.
+    """Parses the options in a JSON object. A missing option is taken from the first of ``defaults`` that contains it,
+    or else from pgsched's own defaults. Headers are merged by name.
 
     Raises InvalidOptions for an unknown option, such as one of a later release, for a value that the database would
     refuse, and for an ``auth`` that conflicts with a header from another level.
@@ -138,7 +138,7 @@ def _parse_options(raw: bytes | None, *defaults: bytes) -> Options:
             given = _merged(given, _object(default))
         found = {_FIELDS.get(name, name): _DECODERS.get(name, _as_it_is)(value) for name, value in given.items()}
     except (AttributeError, KeyError, TypeError, ValueError, InvalidInput):
-        # The message omits the value, in which somebody may have written a secret instead of its name.
+        # The message omits the value, which may be a secret that somebody wrote instead of the secret's name.
         raise InvalidOptions("the options are not valid: write them as in the reference of options") from None
     if unknown := sorted(given.keys() - set(OPTIONS)):
         raise InvalidOptions(f"there is no option {unknown[0][:64]!r}; the options are {', '.join(OPTIONS)}")
@@ -165,7 +165,7 @@ def _object(raw: bytes) -> dict[str, Any]:
 
 
 def _merged(given: dict[str, Any], default: dict[str, Any]) -> dict[str, Any]:
-    """Returns the given options, with missing ones taken from the default."""
+    """Returns the given options, with missing options taken from the default."""
     merged = default | given
     if "headers" in given:
         names = {name.lower() for name in given["headers"]}

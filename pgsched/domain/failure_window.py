@@ -1,9 +1,9 @@
 """Decides when a target is failing, so that pgsched stops calling it.
 
-Attempts are counted for each path and for its host, in windows of a few seconds that begin with a failure. A path is
-failing when enough of its attempts have failed, in number and in proportion, or when it asks for a pause (429 or 503
-with Retry-After). A host is failing when this holds for its paths together, and several paths, at least half of those
-called, are failing. One path's responses say nothing about the others.
+Attempts are counted per path and per host, in windows of a few seconds that begin with a failure. A path is failing
+when enough of its attempts have failed, in number and in proportion, or when it asks for a pause (429 or 503 with
+Retry-After). A host is failing when this is true of all its paths together, and several paths, at least half of those
+called, are failing. One path's responses say nothing about other paths.
 """
 
 from collections.abc import Collection
@@ -15,15 +15,16 @@ from pgsched.domain.attempt_outcome import LONGEST_RETRY_AFTER, Deferred, Failed
 WINDOW = 10.0
 """Length of a window, in seconds."""
 OF_A_HOST = 3
-"""The number of paths that must be failing before their host counts as failing."""
+"""Number of paths that must be failing before their host counts as failing."""
 _BUSY = frozenset({429, 503})
 
 
 @dataclass(slots=True, kw_only=True)
 class Window:
-    """The attempts at one target for one client since ``began`` (monotonic seconds). ``failing_since`` is the time of
-    the first failure since the last success, which may be before the window; None if the last attempt did not fail.
-    ``pauses`` are the pauses that paths have asked for. A path is ``healthy`` if any attempt at it did not fail.
+    """One client's attempts at one target since ``began`` (monotonic seconds). ``failing_since`` is the time of the
+    first failure since the last success, which may be before the window, or None if the last attempt did not fail.
+    ``pauses`` are the pauses that paths have asked for. A path is ``healthy`` if at least one attempt at it did not
+    fail.
     """
 
     began: float
@@ -49,14 +50,14 @@ class Window:
                 self.failing_since = now
 
     def fails(self, after: int, *, paths: int = 1) -> bool:
-        """Whether at least ``after`` attempts failed, and at least half of all attempts. If ``paths`` is more than 1,
-        at least that many paths must also be failing, and at least as many as are healthy.
+        """Whether at least ``after`` attempts, and at least half of all attempts, have failed. If ``paths`` is more
+        than 1, at least that many paths must also be failing, and at least as many as are healthy.
         """
         return self.failures >= after and 2 * self.failures >= self.attempts and self._is_of(self.failing, paths)
 
     def pause(self, *, paths: int = 1) -> timedelta | None:
         """Returns the shortest requested pause, or None if none was requested. If ``paths`` is more than 1, at least
-        that many paths must have requested one, and at least as many as are healthy.
+        that many paths must have requested a pause, and at least as many as are healthy.
         """
         return min(self.pauses.values()) if self.pauses and self._is_of(self.pauses, paths) else None
 
@@ -68,8 +69,8 @@ class Window:
 
 
 def is_target_fault(outcome: Outcome) -> bool:
-    """Whether an outcome is the target's fault. A permanent failure without a status is not: the target was never
-    called, for example because this worker may not connect to its address.
+    """Whether an outcome is the target's fault. A permanent failure without a status is not the target's fault, because
+    the target was never called: for example, this worker may not connect to its address.
     """
     if type(outcome) is not Failed:
         return False
@@ -86,7 +87,7 @@ def is_healthy(outcome: Outcome) -> bool:
 
 
 def asked_pause(outcome: Outcome) -> timedelta | None:
-    """Returns the pause that the target asked for, or None if it asked for none."""
+    """Returns the pause that the target asked for, or None if it did not ask for one."""
     if type(outcome) is not Failed or outcome.status_code not in _BUSY or not outcome.retry_after:
         return None
     return min(outcome.retry_after, LONGEST_RETRY_AFTER)

@@ -1,8 +1,9 @@
 """Gates hold executions back, and determine when the next one may pass.
 
-Limits of a client, a target host, a queue or a client's own key are gates, and so are circuits of failing targets. A
-gate lets a number of events per period pass, evenly spaced, by the generic cell rate algorithm (ITU-T I.371). Its only
-state is an instant, the theoretical arrival time of the next event, so it is exact however many workers share it.
+The limits of clients, target hosts, queues and clients' own keys are gates, and so are the circuits of failing targets.
+A gate lets a number of evenly spaced events pass per period, according to the generic cell rate algorithm (ITU-T
+I.371). Its only state is an instant, the theoretical arrival time of the next event, so the gate is exact however many
+workers share it.
 """
 
 import hashlib
@@ -19,7 +20,8 @@ LimitKind = Literal["client", "host", "queue", "key"]
 LIMIT_KINDS: tuple[str, ...] = get_args(LimitKind)
 CLIENT, HOST, QUEUE, KEY, CIRCUIT = "client:", "host:", "queue:", "key:", "circuit:"
 ORDER = "order"
-"""The gate of executions that wait for an earlier one with the same ordering key. It has no row in the table of gates.
+"""The gate of executions that wait for an earlier execution with the same ordering key. It has no row in the table of
+gates.
 """
 NEVER = 2**63 - 1
 _AUTHORITY = re.compile(r"^[^/?]*//[^/?]*")
@@ -29,17 +31,17 @@ _DOUBLES_IN = 1_000_000.0  # microseconds in which the rate of a recovering gate
 _MOST_DOUBLED = 20
 _PROBE_TAKES = 5_000_000  # microseconds after which the next probe is sent even if the last one has not ended
 RECOVERED = 14.0
-"""Seconds after which a gate counts as recovered: its rate is then over ten thousand times the first one."""
+"""Seconds after which a gate counts as recovered: its rate is then over ten thousand times the initial rate."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Gate:
-    """A gate: its state in the database when it was locked, updated by what has passed since.
+    """A gate: its state in the database when it was locked, updated with what has since passed.
 
-    Instants are microseconds since 2000-01-01 UTC. ``interval`` is the time between events in microseconds, None if
+    Instants are microseconds since 2000-01-01 UTC. ``interval`` is the time between events in microseconds, or None if
     their rate is unlimited. ``running`` counts the running executions of the whole fleet; ``concurrency`` is its
     maximum. Nothing passes before ``shut_until``. After that, a circuit lets single probes pass, and from
-    ``recovers_from`` on executions at a rising rate.
+    ``recovers_from`` on, executions at a rising rate.
     """
 
     name: str
@@ -53,20 +55,20 @@ class Gate:
     drawn: int = 0
 
     def earliest(self, now: int) -> int:
-        """Returns the earliest instant at which the next execution may start, from ``now`` on. Returns NEVER if others
-        must end first.
+        """Returns the earliest instant, from ``now`` on, at which the next execution may start. Returns NEVER if other
+        executions must end first.
         """
         if self.shut_until is not None and now < self.shut_until:
             if self.is_probing:
                 return self.shut_until
-            now = self.shut_until  # from then on, its interval applies
+            now = self.shut_until  # from then on, the gate's interval applies
         if self.concurrency is not None and self.running >= self.concurrency:
             return NEVER
         interval = self.interval_at(now)
         return now if interval is None else max(now, ceil(self.next_at - (self.burst - 1) * interval))
 
     def draw(self, start: int) -> None:
-        """Lets one execution pass, which starts at ``start``. ``start`` must not be before ``earliest``."""
+        """Lets one execution pass, to start at ``start``, which must not be before ``earliest``."""
         self.drawn += 1
         self.running += 1
         if self.is_probing:
@@ -111,7 +113,7 @@ class Gate:
 
 @lru_cache(maxsize=4096)
 def host_of(target: str) -> str | None:
-    """Returns the canonical host of a target URL, with the port unless it is 80 or 443; None for other targets."""
+    """Returns the canonical host of a target URL, with the port unless it is 80 or 443, or None for other targets."""
     try:
         return parse_target(target).host
     except InvalidTarget:
@@ -119,8 +121,8 @@ def host_of(target: str) -> str | None:
 
 
 def path_of(target: str) -> str:
-    """Returns the path of a target URL as circuits name it: without the query, and with a digest in place of its end if
-    the path is long.
+    """Returns the path of a target URL as circuits name it: without the query and, if the path is long, with a digest
+    in place of its end.
     """
     path = _AUTHORITY.sub("", target, count=1).partition("?")[0] or "/"
     if len(path) <= _LONGEST_PATH:
@@ -147,13 +149,14 @@ def is_part_of(name: str, other: str) -> bool:
 
 
 def circuit_name(host: str, client: str, path: str = "") -> str:
-    """Returns the name of the circuit for a client's calls of a host, or of one path of the host."""
+    """Returns the name of the circuit for a client's calls to a host, or to one path of the host."""
     return f"{CIRCUIT}{host}{path} {client}"
 
 
 @lru_cache(maxsize=4096)
 def circuits_of(target: str, host: str, client: str) -> tuple[str, str]:
-    """Returns the two circuits that an execution passes: the one of its path, and the one of all paths of its host."""
+    """Returns the names of the two circuits that an execution passes: that of its path, and that of its host's paths
+    together."""
     return circuit_name(host, client, path_of(target)), circuit_name(host, client)
 
 

@@ -1,9 +1,9 @@
 """Decides which executions pass their gates, and when each of them may start.
 
-An execution starts at the first instant at which all its gates let it pass, and counts at all of them at that instant.
-A gate that could have let it pass earlier wastes capacity unless another execution passes in the meantime. Therefore
-the executions that can start first are scheduled first, whatever their order in the claim. And an execution that a
-narrow gate delays much longer than a wider gate would is not scheduled far ahead: it waits at the narrow gate until
+An execution starts at the first instant at which all its gates let it pass, and counts at all these gates at that
+instant. A gate that could have let it pass earlier wastes capacity unless another execution passes in the meantime.
+Therefore, the executions that can start first are scheduled first, whatever their order in the claim. An execution that
+a narrow gate delays much longer than a wider gate would is not scheduled far ahead: it waits at the narrow gate until
 just before it can start.
 """
 
@@ -15,18 +15,18 @@ from heapq import heapify, heappop, heappush
 from pgsched.domain.gate import Gate, is_part_of
 
 AHEAD = 500_000
-"""How many microseconds before their start executions are claimed from gates. Until then they wait in memory."""
+"""Executions are claimed from gates this many microseconds before their start, and wait in memory until then."""
 JUST_IN_TIME = 80_000
-"""The same if scheduling further ahead would leave a wider gate idle."""
-_MOST_IDLE = 2  # events of a wider gate
+"""Used instead of ``AHEAD`` where scheduling further ahead would leave a wider gate idle."""
+_MOST_IDLE = 2  # a wider gate may be idle for this many events
 _FEW_WAYS = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Appointment:
     """When an execution may start, in microseconds since 2000-01-01 UTC. The execution either passes its gates,
-    possibly as the probe of the circuits ``probes``, or waits ``behind`` a gate at least until then. ``idle`` is the
-    wider gate that would have been idle if the execution had passed.
+    possibly as the probe of the circuits ``probes``, or waits ``behind`` a gate until ``start`` or later. ``idle`` is
+    the wider gate that would have been idle if the execution had passed.
     """
 
     start: int
@@ -36,14 +36,15 @@ class Appointment:
 
 
 def appoint(waiting: Sequence[tuple[int, Sequence[Gate]]], now: int) -> list[Appointment]:
-    """Returns an appointment for each execution in ``waiting``, which has the earliest start and the gates of each.
-    Executions that pass are counted at their gates.
+    """Returns an appointment for each execution in ``waiting``, which gives each one's earliest start and gates. Counts
+    the executions that pass at their gates.
     """
     found = [Appointment(now)] * len(waiting)
     lines: defaultdict[tuple[str, ...], deque[int]] = defaultdict(deque)
     for place in sorted(range(len(waiting)), key=lambda place: waiting[place][0]):
         lines[tuple(gate.name for gate in waiting[place][1])].append(place)
-    # With many combinations of gates, a line is moved back only if its start is later than expected by more than this.
+    # With many combinations of gates, a line is not moved back merely because its start is up to this much later than
+    # expected.
     patience = 0 if len(lines) <= _FEW_WAYS else JUST_IN_TIME
     soonest = [(waiting[line[0]][0], line[0], line) for line in lines.values()]
     heapify(soonest)
@@ -71,7 +72,7 @@ def appoint(waiting: Sequence[tuple[int, Sequence[Gate]]], now: int) -> list[App
 
 def _start(gates: Sequence[Gate], earliest: int) -> tuple[int, Gate | None]:
     """Returns the first instant from ``earliest`` on at which all these gates let an execution pass, and the gate that
-    delays it most, or None if no gate does.
+    delays the execution most, or None if no gate does.
     """
     start, slowest = earliest, None
     for gate in gates:
@@ -83,7 +84,8 @@ def _start(gates: Sequence[Gate], earliest: int) -> tuple[int, Gate | None]:
 
 def _idle(gates: Sequence[Gate], slowest: Gate, start: int, earliest: int) -> Gate | None:
     """Returns a gate that would be idle for more than two events if this execution passed it at ``start``, or None.
-    Considers only gates that have a higher rate than the slowest and that other executions can pass without it.
+    Considers only gates that have a higher rate than the slowest gate, and that other executions can pass without
+    passing the slowest gate.
     """
     narrow = slowest.interval_at(earliest)
     for gate in gates:

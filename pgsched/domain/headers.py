@@ -1,6 +1,6 @@
-"""Checks headers: that they are valid, and that pgsched does not set them itself.
+"""Checks that headers are valid, and that pgsched does not set them itself.
 
-The database refuses invalid headers. They are checked again here before they are sent, when secrets have been filled
+The database refuses invalid headers. This module checks them again before they are sent, after secrets have been filled
 in, and when the command line converts them without a database.
 """
 

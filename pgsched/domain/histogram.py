@@ -7,8 +7,8 @@ BUCKETS = (
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 75.0,
     90.0, 120.0, 150.0, 180.0, 240.0, 300.0, 450.0, 600.0, 900.0, 1200.0, 1800.0, 2700.0, 3600.0,
 )  # fmt: skip
-"""The upper bounds in seconds. Larger values fall into one more bucket. From ten seconds on, each bound is at
-most 1.5 times the one before."""
+"""The buckets' upper bounds, in seconds. One more bucket is for larger values. From ten seconds on, each bound is at
+most 1.5 times the previous one."""
 
 
 def nothing() -> list[int]:
@@ -17,8 +17,8 @@ def nothing() -> list[int]:
 
 
 def quantile(counts: Sequence[int], share: float) -> float | None:
-    """Estimates the duration in seconds below which this share of the durations lies. Returns None if the histogram is
-    empty.
+    """Estimates the duration, in seconds, below which this share of the durations lies. Returns None if the histogram
+    is empty.
     """
     wanted = share * sum(counts)
     for place, up_to in enumerate(accumulate(counts)):

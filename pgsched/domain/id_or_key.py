@@ -1,4 +1,4 @@
-"""Texts that identify a job or an execution by id or by key.
+"""Texts that identify a job or an execution, by id or by key.
 
 A text in the form of a UUID is an id; any other text is a key. The prefix ``key:`` marks a key that looks like an id or
 itself begins with ``key:``.

@@ -1,7 +1,8 @@
 """Decides which OpenID Connect tokens are accepted, and for which clients and scopes.
 
-A rule names claims, and the clients and scopes of a token that has them all. Only the first matching rule applies, so
-the clients of one rule are never combined with the scopes of another. A token that matches no rule may do nothing.
+A rule names claims, and the clients and scopes of any token that has all these claims. Only the first matching rule
+applies, so the clients of one rule are never combined with the scopes of another. A token that matches no rule may do
+nothing.
 """
 
 import json
@@ -26,7 +27,7 @@ _RULE = frozenset({"claims", "clients", "scopes"})
 
 @dataclass(frozen=True, slots=True)
 class FromClaim:
-    """A reference to the values of a token's claim that begin with the prefix. The claim is a list of strings, or one
+    """A reference to those values of a token's claim that begin with the prefix. The claim is a list of strings, or a
     string of words.
     """
 
@@ -54,8 +55,8 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignIn:
-    """How people sign in to the dashboard through a provider. ``client_id`` is the dashboard's id as a client of the
-    provider; without a secret file, it is a public client. ``name`` is the label of the button.
+    """Settings for signing in to the dashboard through a provider. ``client_id`` identifies the dashboard as a client
+    of the provider; without a secret file, the dashboard is a public client. ``name`` is the button's label.
     """
 
     client_id: str
@@ -66,7 +67,7 @@ class SignIn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """A provider. Its tokens are accepted if they are for ``audience`` and are signed with one of ``algorithms``. If
+    """A provider, whose tokens are accepted if they are for ``audience`` and signed with one of ``algorithms``. If
     ``sign_in`` is given, people can sign in through the provider. If ``rate`` is given, each subject may send that many
     requests a second.
     """
@@ -82,7 +83,7 @@ class Provider:
 
     def grant(self, claims: Mapping[str, Any]) -> Grant:
         """Returns what the holder of a token with these claims may do. Raises Unauthenticated if the token does not
-        identify its holder, and Refused if it permits nothing.
+        identify its holder, and Refused if the token permits nothing.
         """
         who = claims.get("sub")
         if not isinstance(who, str) or not 1 <= len(who) <= _SUBJECT or not who.isprintable():
@@ -100,12 +101,13 @@ class Provider:
 
 
 def parse_providers(text: str) -> dict[str, Provider]:
-    """Parses the setting ``oidc`` and returns the providers by issuer. Raises InvalidSettings, with what to write."""
+    """Parses the setting ``oidc``, and returns the providers by issuer. Raises InvalidSettings, with what to write
+    instead."""
     return {issuer: _provider(issuer, given) for issuer, given in json.loads(text).items()}
 
 
 def may_be_asked(url: str) -> bool:
-    """Whether signing keys may be fetched from a URL: it must use TLS, or be on this machine."""
+    """Whether signing keys may be fetched from a URL. The URL must use TLS or refer to this machine."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -184,7 +186,7 @@ def _rule(issuer: str, given: Any) -> Rule:
         raise _invalid(
             issuer, 'a rule must have claims, clients and scopes; clients must be a list, {"claim": NAME} or "all"'
         )
-    # Without claims, the rule would match every token of the issuer, and some issuers give tokens to anyone.
+    # A rule without claims would match every token of the issuer, and some issuers give tokens to anyone.
     if not given["claims"] or not all(isinstance(one, str | int) for one in given["claims"].values()):
         raise _invalid(
             issuer,
@@ -205,7 +207,7 @@ def _texts(issuer: str, given: Any) -> frozenset[str] | FromClaim:
 
 
 def _claim(claims: Mapping[str, Any], name: str) -> Any:
-    """Returns the claim with a name, or at a dotted path into objects. Returns None if it is missing."""
+    """Returns the claim with this name or dotted path, or None if the claim is missing."""
     if name in claims:
         return claims[name]
     found: Any = claims
@@ -215,7 +217,7 @@ def _claim(claims: Mapping[str, Any], name: str) -> Any:
 
 
 def _has(found: Any, wanted: Any) -> bool:
-    """Whether a claim is the wanted value, or a list that contains it. True does not equal 1."""
+    """Whether a claim is the wanted value, or a list that contains it. Unlike in Python, True does not equal 1."""
     candidates = found if isinstance(found, list) else [found]
     return any(type(one) is type(wanted) and one == wanted for one in candidates)
 

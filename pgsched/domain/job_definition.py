@@ -1,4 +1,4 @@
-"""The definition of a recurring job: the columns that determine when it fires, whichever statement reads them."""
+"""The definition of a recurring job: the columns that determine when the job fires, whichever statement reads them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ from pgsched.domain.start_jitter import identity_of
 
 @dataclass(frozen=True, kw_only=True)
 class Definition:
-    """The columns that determine when a job fires. It does not fire at the instants in ``exceptions``. ``rules`` is
-    JSON, or the value to which the driver decoded it.
+    """The columns that determine when a job fires. The job does not fire at the instants in ``exceptions``. ``rules``
+    is JSON, either as text or as decoded by the driver.
     """
 
     id: UUID

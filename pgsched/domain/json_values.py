@@ -1,8 +1,8 @@
 """Encodes Python values as JSON: payloads, results and checkpoints.
 
-Every type with which a handler may be annotated can be sent and returned, and decodes to an equal value: dataclasses,
-msgspec Structs, pydantic models and dataclasses (by alias), and attrs classes. A Decimal becomes a string, which keeps
-its digits, a timedelta becomes an ISO 8601 duration, and bytes become base64. Integers are exact.
+Every type that a handler's annotations may use can be sent and returned, and decodes to an equal value: dataclasses,
+msgspec Structs, pydantic models and dataclasses (by alias), and attrs classes. A Decimal becomes a string, to keep its
+digits. A timedelta becomes an ISO 8601 duration, and bytes become base64. Integers are exact.
 
 NaN and infinity are refused. So are sets, which have no order, and keys that are not strings, except in a field of one
 of the types above.
@@ -21,7 +21,7 @@ import orjson
 
 _AS_TEXT = IPv4Address, IPv4Network, IPv6Address, IPv6Network, PurePath, UserString
 _MENDED = "64-bit", "key must be str"
-"""Parts of the orjson error messages whose causes ``_exact`` fixes."""
+"""Fragments of the orjson error messages whose causes ``_exact`` fixes."""
 _WRITE = "give dicts, lists, strings and numbers, or dataclasses, Structs or models of these"
 _OPTION = orjson.OPT_PASSTHROUGH_DATACLASS
 """pgsched converts dataclasses itself, because orjson omits fields that begin with an underscore."""
@@ -70,7 +70,7 @@ def _exact(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Converts a value that orjson does not know to dicts, lists, strings and numbers."""
+    """Converts a value whose type orjson does not know into dicts, lists, strings and numbers."""
     if isinstance(value, Set):
         raise TypeError("write a list")
     if isinstance(value, msgspec.Raw):
@@ -94,7 +94,7 @@ def _plain_of_others(value: Any) -> Any:
         return _plain(value)
     if isinstance(value, float):  # a subclass
         return float(value)
-    if isinstance(value, date | time):  # a subclass, such as that of pendulum
+    if isinstance(value, date | time):  # a subclass, such as pendulum's
         return value.isoformat()
     if isinstance(value, _AS_TEXT):
         return str(value)

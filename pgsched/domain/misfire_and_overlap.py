@@ -1,8 +1,8 @@
-"""Decides which instants of a job run, which are skipped, and why: the claimed instant and any that have passed since.
-Also decides what happens to an instant while an earlier run is still running.
+"""Decides which instants of a job run, and which are skipped and why: the claimed instant and any later instants that
+have passed. Also decides what happens to an instant while an earlier run is still running.
 
-A job has one waiting row, for its next instant. Claiming that row plans the next one. If no worker ran, or the row was
-held, further instants may have passed. None of them is silently dropped: each instant runs, is in a range that is
+A job has one waiting row, for its next instant. Claiming that row plans the row for the instant after it. If no worker
+ran, or the row was held, further instants may have passed. No instant is silently dropped: each one runs, is in a range
 recorded as skipped, or is decided later because it is not before the successor.
 """
 
@@ -19,7 +19,7 @@ from pgsched.domain.schedule import write_instant
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkippedRange:
-    """Consecutive instants of a job, from ``first`` to ``last`` inclusive, that are skipped for one reason."""
+    """Consecutive instants of a job, from ``first`` to ``last`` inclusive, that are skipped for the same reason."""
 
     first: datetime
     last: datetime
@@ -33,8 +33,8 @@ class SkippedRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstantDecision:
-    """The decision about a claimed row. If it does not run, it is the first one skipped. ``successor`` is the job's
-    next instant, or None if there is none.
+    """The decision about a claimed row. If the row does not run, its instant is the first one skipped. ``successor`` is
+    the job's next instant, or None if there is none.
     """
 
     runs: bool
@@ -45,9 +45,9 @@ class InstantDecision:
 def decide_instant(recurrence: Recurrence, rules: Rules, scheduled_for: datetime, now: datetime) -> InstantDecision:
     """Decides whether the row of ``scheduled_for``, claimed at ``now``, runs, and which instant is next.
 
-    An instant is too old if it is further back than ``catch_up`` plus the delay that jitter or a window allows. With
-    ``after_completion``, the row runs unless its instant is at or after ``ends_at``, and its successor is known only
-    when the run ends.
+    An instant is too old to run if it is further back than ``catch_up`` plus the delay that jitter or a window allows.
+    With ``after_completion``, the row runs unless its instant is at or after ``ends_at``, and the next instant is known
+    only when the run ends.
     """
     if recurrence.after_completion:
         return _counted_from_an_end(recurrence, scheduled_for)
@@ -65,8 +65,8 @@ def decide_instant(recurrence: Recurrence, rules: Rules, scheduled_for: datetime
 def decide_delayed(recurrence: Recurrence, rules: Rules, scheduled_for: datetime, now: datetime) -> InstantDecision:
     """Decides about a row that had to wait for an earlier run, or that replaces missed instants.
 
-    The row runs however late it is: otherwise a job whose rows are always claimed an interval late would never run.
-    With ``QUEUE_ONE``, instants that have passed in the meantime are skipped; otherwise they come next.
+    The row runs however late it is. Otherwise, a job whose rows are always claimed an interval late would never run.
+    With ``QUEUE_ONE``, the instants that have passed in the meantime are skipped; otherwise, they come next.
     """
     if rules.on_overlap is not OnOverlap.QUEUE_ONE:
         return InstantDecision(runs=True, successor=recurrence.next_instant(scheduled_for))
@@ -108,7 +108,7 @@ def _given_up(
 def _coalesced(
     recurrence: Recurrence, skipped: tuple[SkippedRange, ...], first: datetime, latest: datetime
 ) -> InstantDecision:
-    """Skips the instants from ``first`` on in favour of the latest one."""
+    """Skips the instants from ``first`` to before ``latest``, which comes next instead."""
     if first < latest:
         reason = f"coalesced_into {write_instant(latest)}"
         skipped = (*skipped, _range(recurrence, first, latest, reason))
@@ -135,7 +135,7 @@ class OverlapDecision(Enum):
 
 
 def decide_overlap(rules: Rules) -> OverlapDecision:
-    """Decides about a run that comes due during an earlier one. With ``after_completion``, it waits, because its
+    """Decides about a run that comes due during an earlier run. With ``after_completion``, the run waits, because its
     instant is counted from the end of the earlier run.
     """
     if rules.on_overlap is OnOverlap.ALLOW:

@@ -1,4 +1,4 @@
-"""Shows when a schedule would fire, before it is used."""
+"""Shows when a schedule would fire."""
 
 from collections.abc import Mapping
 from datetime import datetime

@@ -1,12 +1,12 @@
-"""The partitions of queues. Each queue has sixteen consecutive partitions. A queue is identified by its number or its
-first partition.
+"""The partitions of queues. Each queue has sixteen consecutive partitions. A queue is identified by its number or by
+its first partition.
 """
 
 from collections.abc import Iterable
 
 PARTITIONS_PER_QUEUE = 16
 PARTITION_BITS = 15
-"""The width of a partition's number in lease tokens and execution ids, in bits."""
+"""Number of bits for a partition's number in lease tokens and execution ids."""
 
 
 def queue_of(partition: int) -> int:
@@ -25,5 +25,5 @@ def partitions_of(first: int) -> range:
 
 
 def partitions_from(queues: Iterable[int]) -> list[int]:
-    """Returns all partitions of the queues that are given by their first partitions."""
+    """Returns all partitions of the queues with these first partitions."""
     return [partition for first in queues for partition in partitions_of(first)]

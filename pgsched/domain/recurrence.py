@@ -1,11 +1,11 @@
-"""The instants of a recurring job: those of all its schedules that are not excluded and are within its bounds.
+"""The instants of a recurring job: the instants of all its schedules that are within its bounds and not excluded.
 
-If nothing is excluded, the next instant is the earliest one of all schedules. An excluded stretch of time is skipped in
-one step. With excluded patterns, each day is examined as a set of seconds. So even a job that fires every second and is
-excluded for months costs microseconds per day.
+If nothing is excluded, the next instant is the earliest next instant of its schedules. An excluded stretch of time is
+skipped in one step. With excluded patterns, each day is examined as a set of seconds. So even for a job that fires
+every second and is excluded for months, a search costs only microseconds per day.
 
 A search takes milliseconds, whatever the rules. It tries a number of days on which a schedule fires, and then up to
-five years of consecutive days, fewer if there are many schedules and patterns. Patterns contain no years, so if they
+five years of consecutive days (fewer if there are many schedules and patterns). Patterns contain no years, so if they
 leave any instant of a frequent schedule, they leave one within four years.
 """
 
@@ -32,15 +32,16 @@ from pgsched.errors import InvalidSchedule
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EARLIEST, _LATEST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
-_RARE = 200  # days on which a schedule fires, divided by the number of schedules and patterns
-_PATIENCE = 6000  # consecutive days, divided likewise
+_RARE = 200  # maximum number of firing days tried, divided by the number of schedules and patterns
+_PATIENCE = 6000  # maximum number of consecutive days tried, divided likewise
 _LONGEST_PATIENCE = 5 * 366
 _SOME_DAY = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recurrence:
-    """When a job fires. Its instants are shown in ``timezone``. It does not fire at the instants in ``exceptions``.
+    """The instants at which a job fires, shown in ``timezone``. The job does not fire at the instants in
+    ``exceptions``.
 
     With ``after_completion``, the job has one schedule, whose interval is counted from the end of each run.
     """
@@ -79,8 +80,8 @@ class Recurrence:
         return found
 
     def fires(self, after: datetime, count: int) -> list[Fire]:
-        """Returns the instants of ``instants`` in readable form: on the job's clock, with a note if a clock change
-        affects them.
+        """Returns what ``instants`` returns in readable form: on the job's clock, with a note on each instant that a
+        clock change affects.
         """
         return [self._fire(at) for at in self.instants(after, count)]
 
@@ -88,7 +89,7 @@ class Recurrence:
         """Counts the instants later than ``after`` and no later than ``until``. Returns None if there are none.
 
         The count is exact, and takes milliseconds for a year of a job that fires every second. With
-        ``after_completion``, returns None: only the next instant of such a job is known.
+        ``after_completion``, returns None, because only the next instant of such a job is known.
         """
         low, high = self._bounded(after + MICROSECOND, until + MICROSECOND)
         if self.after_completion:
@@ -117,7 +118,7 @@ class Recurrence:
         return {hour: fires for hour, fires in found.items() if fires}
 
     def count_hits(self, moments: Iterable[int]) -> int:
-        """Counts how many of ``moments`` are instants of the job. They are sorted microseconds since 1970.
+        """Counts how many of ``moments``, which are sorted microseconds since 1970, are instants of the job.
 
         With ``after_completion``, returns 0.
         """
@@ -181,9 +182,9 @@ def recurrence(
 ) -> Recurrence:
     """Builds the recurrence of a job from its columns and rules; None means not given.
 
-    Takes the parts that ``from_parts`` takes. But ``timezone`` and ``anchor`` may be given for any kind of schedule,
-    because rules may use them: ``timezone`` for excluded days, ``anchor`` for a further interval. Raises
-    InvalidSchedule if the parts contradict each other, or if the job would never fire.
+    Takes the parts that ``from_parts`` takes, but allows ``timezone`` and ``anchor`` with any kind of schedule, because
+    rules may use them: ``timezone`` for excluded days, ``anchor`` for a further interval. Raises InvalidSchedule if the
+    parts contradict each other, or if the job would never fire.
     """
     every, timezone = parts.get("every"), parts.get("timezone")
     _check_interval(every, rules)
@@ -222,8 +223,8 @@ def _check_zone_and_seconds(found: Recurrence) -> None:
 
 
 def _check_fires(found: Recurrence) -> None:
-    """Raises InvalidSchedule if the job would never fire. Each schedule is already known to occur. A job whose end has
-    passed is not an error: it was valid once.
+    """Raises InvalidSchedule if the job would never fire. Each schedule by itself is already known to fire. A job whose
+    end has passed is accepted, because it was valid once.
     """
     if found.excluded is None and found.ends_at is None:
         return

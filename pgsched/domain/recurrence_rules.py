@@ -1,8 +1,8 @@
 """Parses the ``rules`` of a recurring job, a JSON object, and fills in their defaults.
 
 The database checks the form of rules too (``interface/jobs/recurrence_rules.sql``), for jobs inserted by SQL. But only
-Python can tell whether a job ever fires under its rules. It checks rules before anything is sent, so that a mistake
-does not abort the caller's transaction, and so that ``pgsched jobs preview`` needs no database.
+Python can tell whether a job ever fires under its rules. Rules are checked here before anything is sent, so that a
+mistake does not abort the caller's transaction, and so that ``pgsched jobs preview`` needs no database.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,7 +23,8 @@ from pgsched.domain.upstream_run import After, parse_after
 from pgsched.errors import InvalidSchedule
 
 MOST_PATTERNS = 20
-"""Maximum number of cron expressions in ``exclude``. Unlike dates, each one slows down every search for an instant."""
+"""Maximum number of cron expressions in ``exclude``. Unlike a date, each expression slows down every search for an
+instant."""
 
 _EXAMPLE = 'write an object such as {"exclude": ["2026-12-25"], "jitter": "5m"}'
 
@@ -48,7 +49,7 @@ class OnMissed(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Also:
-    """A further schedule of a job, as written. Missing parts are taken from the job."""
+    """A further schedule of a job, as written. Missing parts come from the job."""
 
     cron: str | None = None
     every: str | None = None
@@ -76,14 +77,14 @@ class Also:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """How a recurring job's instants are extended, excluded, bounded, spread out, and made up for.
+    """Rules that add, exclude, bound, spread out and make up for a recurring job's instants.
 
-    ``also`` adds to the job's own schedule, and ``exclude`` removes from both. The job fires from ``starts_at`` to
-    before ``ends_at``, and at most ``max_runs`` times. Each run starts up to ``jitter`` late, or in the emptiest part
-    of ``window``. ``after_completion`` counts the interval from the end of the previous run. Missed instants older than
-    ``catch_up`` are not made up for; None means no limit, or a minute for ``OnMissed.SKIP``. The job is paused after
-    ``pause_after`` consecutive failures, and deleted ``delete_after`` its end. ``after`` makes each run wait for a run
-    of another job.
+    ``also`` adds instants to those of the job's own schedule, and ``exclude`` removes instants from all of these. The
+    job fires from ``starts_at`` to before ``ends_at``, and at most ``max_runs`` times. Each run starts up to ``jitter``
+    late, or in the emptiest part of ``window``. ``after_completion`` counts the interval from the end of the previous
+    run. Missed instants older than ``catch_up`` are not made up for; None means no limit, or a minute with
+    ``OnMissed.SKIP``. The job is paused after ``pause_after`` consecutive failures, and is deleted ``delete_after`` its
+    end. ``after`` makes each run wait for a run of another job.
     """
 
     also: tuple[Also, ...] = ()
@@ -104,17 +105,17 @@ class Rules:
 
     @property
     def spread(self) -> timedelta | None:
-        """How much later than its instant a run may start, or None if each run starts at its instant."""
+        """The maximum delay of a run after its instant, or None if each run starts at its instant."""
         return self.jitter or self.window
 
 
 NO_RULES = Rules()
-_ENTRY = 500  # bytes for a few rules
+_ENTRY = 500  # bytes that a few rules take
 _known = Memo[Rules](16 * 1024 * 1024)
 
 
 def parse_rules(raw: bytes | str | Mapping[str, Any] | None) -> Rules:
-    """Parses the rules in a JSON object. None means the defaults, and so does a key that is missing or null.
+    """Parses the rules in a JSON object. None means the defaults; a key that is missing or null also means its default.
 
     Memoised by text. Raises InvalidSchedule for an unknown key, a wrong type, a value out of range, or keys that
     contradict each other. The message names the key and says what to write.
@@ -143,7 +144,7 @@ def _read(raw: bytes | str) -> Rules:
     given = {key: value for key, value in given.items() if value is not None}
     _check_completion(given)
     parsed = {key: _parser(key)(key, value) for key, value in given.items()}
-    if parsed.get("on_missed") is OnMissed.ALL:  # a user who wants all missed instants wants one run after another
+    if parsed.get("on_missed") is OnMissed.ALL:  # to make up for all missed instants, runs must follow one another
         parsed.setdefault("on_overlap", OnOverlap.QUEUE_ALL)
     rules = Rules(**parsed)
     _check_bounds(rules)
@@ -153,8 +154,8 @@ def _read(raw: bytes | str) -> Rules:
 
 
 def _check_completion(given: dict[str, Any]) -> None:
-    """Refuses rules that contradict ``after_completion``. If each instant depends on the end of a run, none can be
-    added, excluded or missed.
+    """Refuses rules that contradict ``after_completion``. If each instant depends on the end of a run, no instant can
+    be added, excluded or missed.
     """
     if given.get("after_completion") is not True:
         return

@@ -1,4 +1,4 @@
-"""Decides whose turn it is when clients share a resource. Clients take turns, however many items each has waiting."""
+"""Decides whose turn it is when clients share a resource. Clients take turns, however many waiting items each has."""
 
 from collections import OrderedDict, deque
 from collections.abc import Callable
@@ -7,11 +7,12 @@ from typing import Generic, TypeVar
 _Waiting = TypeVar("_Waiting")
 
 Payers = frozenset[str]
-"""The clients on whose behalf something is done. Work for several clients uses the shares of all of them."""
+"""The clients on whose behalf something is done. Work for several clients counts towards the share of each."""
 
 
 class Turns(Generic[_Waiting]):
-    """The waiting items by payers. Payers take turns, and each one's items are served first in, first out."""
+    """The waiting items, by payers. Payers take turns, and the items of the same payers are served first in, first
+    out."""
 
     def __init__(self) -> None:
         self._waiting: OrderedDict[Payers, deque[_Waiting]] = OrderedDict()
@@ -34,8 +35,8 @@ class Turns(Generic[_Waiting]):
     def take(
         self, may: Callable[[Payers], bool] = lambda _: True, *, has: Callable[[Payers], float] = lambda _: 0.0
     ) -> tuple[Payers, _Waiting] | None:
-        """Removes and returns the next item of the payers with the lowest ``has`` for which ``may`` is true. Returns
-        None if there is none.
+        """Chooses the payers with the lowest ``has`` among those for which ``may`` is true, and removes and returns
+        their next item. Returns None if no item may be taken.
         """
         payers = min((one for one in self._waiting if may(one)), key=has, default=None)
         if payers is None:
@@ -43,5 +44,5 @@ class Turns(Generic[_Waiting]):
         line = self._waiting.pop(payers)
         found = line.popleft()
         if line:
-            self._waiting[payers] = line  # behind all others
+            self._waiting[payers] = line  # behind all other payers
         return payers, found

@@ -1,7 +1,7 @@
 """Schedules (``Once``, ``Every`` and ``Cron``), and the instants at which they fire.
 
 This module does not read the clock. Instants may have any UTC offset and are returned in UTC. A datetime without an
-offset is ambiguous, so it is refused.
+offset is refused, because it is ambiguous.
 """
 
 import re
@@ -70,7 +70,7 @@ class Fire:
 
 def next_instant(schedule: Schedule, after: datetime) -> datetime | None:
     """Returns the first instant of ``schedule`` strictly later than ``after``, in UTC. Returns None if a ``Once`` has
-    passed, or if a ``Cron`` does not occur in the next 50 years.
+    passed, or if a ``Cron`` does not fire in the next 50 years.
 
     Raises InvalidSchedule if ``after`` has no UTC offset.
     """
@@ -80,7 +80,7 @@ def next_instant(schedule: Schedule, after: datetime) -> datetime | None:
             return schedule.fire_at if schedule.fire_at > moment else None
         case Every():
             return _next_multiple(schedule, moment)
-        case Cron():  # the fraction is dropped so that all callers within a second share one search
+        case Cron():  # without the fraction, so that all callers within a second share one search
             return next_occurrence(schedule, moment.replace(microsecond=0))
         case _:
             assert_never(schedule)
@@ -111,8 +111,9 @@ def from_parts(
     """Builds the schedule that a request, a command line or a row describes; None means not given.
 
     Exactly one of ``fire_at`` (ISO 8601 with offset), ``cron`` and ``every`` (a duration) must be given. ``timezone``,
-    ``gap`` and ``overlap`` are allowed only with cron. ``anchor`` is required with every, and allowed only there. ``H``
-    in cron requires ``identity`` (see ``resolve_hashes``). Raises InvalidSchedule for any other combination.
+    ``gap`` and ``overlap`` are allowed only with ``cron``. ``anchor`` is required with ``every``, and allowed only
+    there. ``H`` in ``cron`` requires ``identity`` (see ``resolve_hashes``). Raises InvalidSchedule for any other
+    combination.
     """
     _check_combination({"fire_at": fire_at, "cron": cron, "every": every})
     _check_companions("cron", cron, {"timezone": timezone, "gap": gap, "overlap": overlap})
@@ -185,9 +186,9 @@ def instant_of(value: str | datetime, name: str) -> datetime:
 
 
 def read_instant(text: str) -> datetime:
-    """Parses an RFC 3339 instant. A space may replace the T, and seconds, offset or time may be missing.
+    """Parses an RFC 3339 instant. A space may replace the T, and the seconds, the offset or the time may be missing.
 
-    Raises ValueError for any other text, including those that PostgreSQL or another Python release would read
+    Raises ValueError for any other text, including texts that PostgreSQL or another Python release would read
     differently: 24:00, second 60, week dates, and texts without separators.
     """
     found = _INSTANT.fullmatch(text.strip(" \t\r\n"))

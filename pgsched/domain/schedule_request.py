@@ -1,7 +1,7 @@
 """Checks that the parts of a scheduling request fit together.
 
 ``check_request`` in the database makes the same checks for SQL callers. ``domain/recurrence_rules.py`` explains why
-Python makes them too.
+Python also makes them.
 """
 
 from collections.abc import Mapping
@@ -26,8 +26,8 @@ def check_request(
 ) -> None:
     """Raises InvalidSchedule, with what to write instead, if the parts do not form a schedule.
 
-    None means not given. A request without ``fire_at``, ``delay``, ``cron`` and ``every`` fires now. A job whose bounds
-    have passed is not detected, because that would require the current time.
+    None means not given. A request without ``fire_at``, ``delay``, ``cron`` and ``every`` fires now. Does not detect
+    that a job's bounds have passed, because that would require the current time.
     """
     cron, every = parts.get("cron"), parts.get("every")
     given = {"fire_at": fire_at, "delay": delay, "cron": cron, "every": every}

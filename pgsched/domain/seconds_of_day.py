@@ -1,7 +1,7 @@
 """The seconds of a UTC day at which a schedule fires or a wall clock matches, as bits of an int.
 
-Days are numbered from 1 January 1970. Results omit fractions of a second: all instants of a schedule have the same
-fraction, which the caller knows.
+Days are numbered from 1 January 1970. Results omit fractions of a second, because all instants of a schedule have the
+same fraction, which the caller knows.
 """
 
 from datetime import UTC, date, datetime
@@ -21,7 +21,7 @@ _ALL_DAY = (1 << DAY) - 1
 
 class OffsetStretch(NamedTuple):
     """A stretch of time, from ``opens`` to before ``closes``, in which a wall clock is ``offset`` ahead of UTC. All
-    three are in seconds, the first two since the epoch.
+    three are in seconds, and the first two are counted from the epoch.
     """
 
     opens: int
@@ -53,8 +53,7 @@ def matching(times: Expression, timezone: str, day: int) -> int:
 
 
 def within(seconds: int, day: int, low: int, high: int) -> int:
-    """Returns those of the given seconds of the day that are from ``low`` to before ``high``, in seconds since the
-    epoch.
+    """Returns the given seconds of the day that are from ``low`` to before ``high`` (both in seconds since the epoch).
     """
     first, end = max(low - day * DAY, 0), min(high - day * DAY, DAY)
     if first >= end or not seconds:

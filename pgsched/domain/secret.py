@@ -10,14 +10,15 @@ from pgsched.errors import InvalidInput
 LONGEST_SECRET = 16_384
 """Maximum length of a secret's value, in bytes."""
 SIGNING = "signing secret"
-"""The name under which signing secrets are sealed; no other secret can have it."""
+"""The name under which signing secrets are sealed; no other secret can have this name."""
 _SIGNING_PREFIX = "whsec_"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 @dataclass(frozen=True, slots=True)
 class SecretRef:
-    """A reference to a secret of the execution's client by name. ``prefix`` is not secret and precedes the value."""
+    """A reference, by name, to a secret of the execution's client. ``prefix`` is not secret, and is sent before the
+    value."""
 
     name: str
     prefix: str = ""
@@ -35,7 +36,7 @@ def check_secret(name: str, value: str) -> None:
 
 
 def new_signing_secret() -> str:
-    """Returns a new signing secret, in the form that its client sees."""
+    """Returns a new signing secret, in the form that clients see."""
     return _SIGNING_PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
 
 

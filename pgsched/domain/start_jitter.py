@@ -1,8 +1,8 @@
-"""Spreads the starts of jobs, so that they do not all start at once.
+"""Spreads the starts of jobs, so that jobs do not all start at once.
 
 The value of ``H`` in a cron expression and the delay of a start by ``jitter`` or ``window`` are derived from the job's
-identity. So every worker that plans a row gets the same result. No run starts after the job's next instant, so runs
-stay in order.
+identity. So every worker that plans a row arrives at the same result. No run starts after the job's next instant, so
+runs stay in order.
 """
 
 import re
@@ -20,14 +20,15 @@ _EVERY_MONTH_HAS = 28
 
 
 def identity_of(client: str, key: str | None, id: object) -> str:
-    """Returns the identity of a job: its client and key, or its client and id if it has no key. Keys outlive jobs."""
+    """Returns the identity of a job: its client and key, because keys outlive jobs, or its client and id if it has no
+    key."""
     return f"{client}/{key or id}"
 
 
 def resolve_hashes(expression: str, identity: str) -> str:
     """Replaces each ``H`` in a cron expression with values that depend only on the identity.
 
-    ``H`` becomes one value of the field; a day of the month is one that every month has. ``H(a-b)`` becomes one value
+    ``H`` becomes one value of the field; for a day of the month, one that every month has. ``H(a-b)`` becomes one value
     from a to b. ``H/n`` and ``H(a-b)/n`` become every n-th value, beginning with one of the first n. An expression
     without ``H`` is returned unchanged. Raises InvalidSchedule for a range or step that the field does not have.
     """
@@ -71,15 +72,15 @@ def _value(name: str, item: str, drawn: int) -> str:
 
 
 def jittered(identity: str, instant: datetime, jitter: timedelta, following: datetime | None) -> datetime:
-    """Returns a start that is not before ``instant``, and is before both ``instant + jitter`` and ``following``, the
-    job's next instant.
+    """Returns a start at or after ``instant``, but before both ``instant + jitter`` and ``following``, the job's next
+    instant.
     """
     width = _width(instant, jitter, following)
     return instant + _drawn(identity, instant, "jitter") % max(width, 1) * MICROSECOND
 
 
 def slots(instant: datetime, window: timedelta, following: datetime | None, count: int = 16) -> tuple[datetime, ...]:
-    """Returns the starts of ``count`` equal parts of the window. The window ends at ``following`` if that is sooner."""
+    """Returns the starts of ``count`` equal parts of the window, which ends at ``following`` at the latest."""
     width = _width(instant, window, following)
     return tuple(instant + width * n // count * MICROSECOND for n in range(count))
 
@@ -87,10 +88,10 @@ def slots(instant: datetime, window: timedelta, following: datetime | None, coun
 def emptiest(
     identity: str, instant: datetime, window: timedelta, counts: Sequence[int], following: datetime | None = None
 ) -> datetime:
-    """Returns a start in the slot of the window that has the fewest waiting rows. ``counts`` has their number for each
-    slot.
+    """Returns a start in the slot of the window that has the fewest waiting rows. ``counts`` has the number of waiting
+    rows in each slot.
 
-    If several slots are equally empty, one is drawn. Then a start within the slot is drawn.
+    If several slots are equally empty, draws one. Then draws a start within the slot.
     """
     fewest = [n for n, waiting in enumerate(counts) if waiting == min(counts)]
     chosen = fewest[_drawn(identity, instant, "slot") % len(fewest)]

@@ -14,15 +14,16 @@ LIVE_STATUSES: tuple[str, ...] = get_args(LiveStatus)
 
 
 def each_once(statuses: Collection[str]) -> tuple[str, ...]:
-    """Returns the statuses without duplicates, in the order of ``STATUSES``, so that each set gives one query text."""
+    """Returns the statuses without duplicates, in the order of ``STATUSES``, so that each set of statuses results in
+    one query text."""
     return tuple(status for status in STATUSES if status in statuses)
 
 
 JobState = Literal["active", "paused", "invalid", "cancelled", "finished"]
 JOB_STATES: tuple[str, ...] = get_args(JobState)
 LetterState = Literal["open", "replayed", "discarded", "all"]
-"""Which dead letters a listing contains."""
+"""The dead letters that a listing contains."""
 LETTER_STATES: tuple[str, ...] = get_args(LetterState)
 Sort = Literal["newest", "oldest"]
-"""Which rows of a listing come first: the newest or the oldest, by when they were scheduled."""
+"""The order of a listing, by when the rows were scheduled: newest or oldest first."""
 SORTS: tuple[str, ...] = get_args(Sort)

@@ -1,4 +1,4 @@
-"""Targets: what an execution calls, as a URI. The database refuses invalid ones (``interface/core/targets.sql``)."""
+"""Targets: what an execution calls, as a URI. The database refuses invalid targets (``interface/core/targets.sql``)."""
 
 import ipaddress
 import re
@@ -25,12 +25,12 @@ class Scheme(StrEnum):
 
 
 CHANNELS = ("http", "python", "sql", "notify", "kafka")
-"""The channels over which workers deliver, by their names in clients' settings."""
+"""The channels over which workers deliver, as named in clients' settings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A valid target. ``name`` is the handler, function, channel or topic, or for HTTP the canonical host without its
+    """A valid target. ``name`` is the handler, function, channel or topic, or, for HTTP, the canonical host without its
     port. ``port`` is None if the target does not give one.
     """
 
@@ -50,7 +50,7 @@ class Target:
 @lru_cache(maxsize=4096)
 def parse_target(text: str) -> Target:
     """Parses a target. Raises InvalidTarget if it is invalid. ``check_target`` in the database refuses the same
-    targets, with more detailed advice.
+    targets, but gives more detailed advice.
     """
     prefix, _, rest = text.partition(":")
     scheme = prefix.lower()
@@ -93,13 +93,14 @@ def _only_form(text: str) -> str:
 
 
 def without_port(host: str) -> str:
-    """Returns a host without its port, if it has one."""
+    """Returns a host without its port, if any."""
     found = _WITH_PORT.fullmatch(host)
     return host if found is None else found["host"]
 
 
 def host_alone(host: str) -> str:
-    """Returns the host unchanged, for a search for executions at any port. Raises InvalidInput if it has a port."""
+    """Returns the host unchanged, for a search for executions at any port. Raises InvalidInput if the host has a
+    port."""
     if (alone := without_port(host)) != host:
         raise InvalidInput(f"the host {_shown(host)} has a port: write {alone[:100]}, which finds targets on any port")
     return host
@@ -123,7 +124,7 @@ _URL = re.compile(
     r"//(?P<host>[A-Za-z0-9](?:(?:[A-Za-z0-9_-]|\.(?!\.))*[A-Za-z0-9.])?|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{1,5}))?(?:[/?][!-\"$-~]*)?"
 )
 _WITH_PORT = re.compile(r"(?P<host>[^:]+|\[[^]]*\]):[0-9]{1,5}")
-_ENDS_IN_NUMBER = re.compile(r"(?:^|\.)(?:[0-9]+|0x[0-9a-f]*)$")  # resolvers take such a name for an address
+_ENDS_IN_NUMBER = re.compile(r"(?:^|\.)(?:[0-9]+|0x[0-9a-f]*)$")  # resolvers treat such a name as an address
 _IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?:\.(?!$)|$)){4}")
 _IPV4_COMPATIBLE = ipaddress.IPv6Network("::/96")
 _FORMS: dict[str, re.Pattern[str]] = {

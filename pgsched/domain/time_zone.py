@@ -19,9 +19,9 @@ LAST_YEAR = 9000
 """Nothing recurs from this year onwards."""
 
 HORIZON_YEARS = 50
-"""How many years ahead to search for an instant. A fifth Monday in February can be 40 years away."""
+"""Number of years to search for an instant. A fifth Monday in February can be 40 years away."""
 
-_PROBE = timedelta(hours=12)  # no zone has ever changed its offset and changed it back within half a day
+_PROBE = timedelta(hours=12)  # no zone has ever changed its offset twice within half a day
 _NOT_ZONES = {"localtime", "posixrules", "Factory", "posix", "right"}  # specific to one machine, or with leap seconds
 _SOME_ZONE = Path("Europe", "Berlin")
 _VERSION = re.compile(r"\d{4}[a-z]+")
@@ -41,8 +41,8 @@ class OffsetSpan:
 
 
 def spans(timezone: str, instant: datetime) -> Iterator[OffsetSpan]:
-    """Yields the spans from the one that contains ``instant`` (naive, UTC) to the horizon. A span ends with the year
-    at the latest.
+    """Yields the spans from the one that contains ``instant`` (naive, UTC) to the horizon. Spans end at the end of a
+    year at the latest.
     """
     opens = datetime(instant.year - 1, 1, 1)
     zone = zone_named(timezone)
@@ -56,8 +56,8 @@ def spans(timezone: str, instant: datetime) -> Iterator[OffsetSpan]:
 
 @lru_cache(maxsize=8192)
 def _changes(timezone: str, year: int) -> tuple[tuple[datetime, timedelta], ...]:
-    """Returns each change of offset in the year, as a naive UTC instant and the new offset. The end of the year is the
-    last one.
+    """Returns each change of offset in the year, as a naive UTC instant and the new offset. The last entry is the end
+    of the year.
     """
     zone = zone_named(timezone)
     start, end = (datetime(any_year, 1, 1, tzinfo=zone) for any_year in (year, year + 1))  # UTC despite their tzinfo
@@ -95,7 +95,7 @@ def version_in_use(places: Sequence[str] | None = None) -> str | None:
     """Returns the version of the time zone rules, such as ``2025b``, or None if it is unknown. ``places`` defaults to
     ``zoneinfo.TZPATH``.
 
-    As in zoneinfo, the first place that contains a zone counts, or otherwise the package ``tzdata``.
+    As in zoneinfo, the first place that contains a zone counts or, if none does, the package ``tzdata``.
     """
     for place in map(Path, zoneinfo.TZPATH if places is None else places):
         if (place / _SOME_ZONE).is_file():

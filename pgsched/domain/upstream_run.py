@@ -1,9 +1,9 @@
-"""Decides for which run of another job a run waits, and what happens to the waiting run.
+"""Decides which run of another job a run waits for, and what happens to the waiting run.
 
 Both runs belong to the same hour, day, week or month on the waiting job's clock. Of the other job's runs in that
-period, the last one at or before the waiting run's instant is chosen, or if there is none, the first one after it. This
-is decided when the instant has come, and again after each wait, because the other job may have been edited, paused or
-deleted in the meantime.
+period, the last one at or before the waiting run's instant is chosen, or otherwise the first one after the instant.
+This is decided when the instant has come, and again after each wait, because the other job may have been edited, paused
+or deleted in the meantime.
 """
 
 from collections.abc import Sequence
@@ -84,8 +84,8 @@ class OtherRun(NamedTuple):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Other:
     """The other job. ``state`` is None if no job has the key. ``runs`` are its runs in the period and its earlier
-    unfinished runs, in order. ``expected`` is an instant of its schedule in the period. ``is_planned`` is whether it
-    has a planned row.
+    unfinished runs, in order. ``expected`` is an instant of its schedule in the period, or None. ``is_planned`` says
+    whether the job has a planned row.
     """
 
     state: str | None = None
@@ -97,14 +97,14 @@ class Other:
 
 @dataclass(frozen=True, slots=True)
 class WaitFor:
-    """The waiting run waits until ``run`` ends. Then it is decided again."""
+    """The waiting run waits until ``run`` ends. Then the decision is made again."""
 
     run: OtherRun
 
 
 @dataclass(frozen=True, slots=True)
 class LookAgain:
-    """There is no run yet to wait for, so the decision is repeated later."""
+    """There is no run to wait for yet, so the decision is repeated later."""
 
     reason: str
 
@@ -117,7 +117,7 @@ class SkipRun:
 
 
 Decision = WaitFor | LookAgain | SkipRun | None
-"""The decision about a waiting run. None means that it runs."""
+"""The decision about a waiting run. None means that the run goes ahead."""
 
 
 def decide_upstream(after: After, other: Other, instant: datetime, begin: datetime) -> Decision:
@@ -151,7 +151,7 @@ def _without_a_run(after: After, other: Other, begin: datetime) -> Decision:
         return WaitFor(behind[-1])
     if not other.is_planned:
         return LookAgain(f"waits: job {after.job} is about to be planned")
-    if not other.keeps_successes:  # the run must have succeeded: a failure would have been kept
+    if not other.keeps_successes:  # the run must have succeeded, because a failure would have been kept
         return None
     return _failed(after, [], f"there was no run of {write_instant(other.expected)}")
 

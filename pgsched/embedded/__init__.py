@@ -2,15 +2,17 @@
 
 The data directory holds ``cluster`` (PostgreSQL's files), ``password``, ``port``, ``postgres.log`` and ``lock``.
 
-- The server's parent is the process that holds ``lock`` (flock). The parent writes the database's address into that
-  file, and the kernel releases the lock when the parent ends. If the parent is killed, the ``lifeline`` stops the
-  server. If both are killed, the server keeps running while the lock is free, until the next start stops it.
+- The server's parent is the process that holds ``lock`` (flock). The parent writes the database's address into
+  ``lock``, and the kernel releases the lock when the parent ends. If the parent is killed, the ``lifeline`` stops the
+  server. If both are killed, the server keeps running without a lock until the next start stops it.
 - The server has its own session, so Ctrl-C in a terminal reaches only the parent, which drains and then stops the
   server.
-- A killed server leaves a ``postmaster.pid`` and sometimes backends; neither prevents the next start. The server is
-  not restarted automatically: ``exit_status`` shows that it has ended, and ``restart`` starts it on the same port.
+- A killed server leaves a ``postmaster.pid`` and sometimes backends, neither of which prevents the next start. The
+  server is not restarted automatically: ``exit_status`` shows that it has ended, and ``restart`` starts it on the same
+  port.
 - A cluster is initialised in ``new`` and then renamed, so an existing ``cluster`` is always complete.
-- The server listens on 127.0.0.1 only, with a generated password. It has no socket file, whose path could be too long.
+- The server listens on 127.0.0.1 only, with a generated password. It has no socket file, because the file's path could
+  be too long.
 - PostgreSQL refuses to run as root. If this process is root, the server runs as the owner of the cluster (at first
   `postgres`, or else `nobody`). That account may have no access to the directories above the cluster, so the server
   inherits a directory descriptor. Binaries that the account cannot reach are copied. The permissions of the user's
