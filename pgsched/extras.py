@@ -1,4 +1,4 @@
-"""Explains missing libraries that an extra installs, such as ``pip install 'pgsched[server]'``."""
+"""Explains which extra installs a missing library, as in ``pip install 'pgsched[server]'``."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,5 +24,5 @@ def extra(name: str, by: str) -> Iterator[None]:
 
 
 def missing(name: str, by: str) -> str:
-    """Returns a message that says what to install."""
+    """Returns a message that says which extra to install."""
     return f"{by} needs an extra: pip install 'pgsched[{name}]'"

@@ -1,6 +1,6 @@
 """Observers, which are called for each batch that passes through a worker. Benchmarks and metrics use them.
 
-Each batch is reported once, as a whole, so there is no cost per row, and without observers no cost at all.
+Each batch is reported once, as a whole, so there is no cost per row. Without observers, there is no cost at all.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchClaimed:
-    """A claim was answered.
+    """A claim has returned its rows.
 
     ``rows`` is the number of leased rows, which may be 0. ``statements`` counts the statements that lease, including
     begin and commit, but not the statements in between that plan and admit. ``seconds`` is the time until the result
-    arrived. ``at_once`` is true for a single statement that claims rows that have just been announced.
+    arrived. ``at_once`` is true if a single statement claimed rows that had just been announced.
     """
 
     rows: int
@@ -39,7 +39,7 @@ class BatchSettled:
 
 
 class Timed(NamedTuple):
-    """How late an attempt began and how long it took, in seconds. The attempt represents ``weight`` attempts.
+    """How late an attempt began and how long it took, in seconds. The attempt counts as ``weight`` attempts.
     ``unclaimed`` is the part of the lateness before the claim, or None if that is unknown."""
 
     queue: int
@@ -64,9 +64,9 @@ class AttemptsEnded:
 
     ``clients`` has the client of each attempt, by queue and outcome: ``succeeded``, ``failed``, ``snoozed`` or
     ``deferred``. It also has the clients of executions that were not attempted, as ``late``, ``released`` or
-    ``undeliverable``. ``committed`` counts the attempts that were committed together with their handler's writes, so
-    that they are in no batch. Under load, ``timed`` is only a sample, in which each entry represents several attempts
-    of its queue.
+    ``undeliverable``. ``committed`` counts the attempts that were committed together with their handler's writes, and
+    so are in no batch. Under load, ``timed`` is only a sample, in which each entry represents several attempts of its
+    queue.
     """
 
     clients: Mapping[QueueOutcome, Sequence[str]]
@@ -88,5 +88,5 @@ class Observer:
         """Called when the batch has been committed."""
 
     def ended(self, attempts: AttemptsEnded) -> None:
-        """Called for the attempts of each batch when it has been committed, and for each attempt that was committed
+        """Called with a batch's attempts when the batch has been committed, and for each attempt that was committed
         together with its handler's writes."""

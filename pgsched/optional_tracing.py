@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def recording(settings: Settings, service: str) -> "Spans | None":
-    """Returns the recorder of spans for ``service``, or None if the setting ``tracing`` is off.
+    """Returns a span recorder for ``service``, or None if the setting ``tracing`` is off.
 
     Raises InvalidSettings if OpenTelemetry is not installed or rejects its environment variables.
     """

@@ -1,4 +1,5 @@
-"""Writes files that other users cannot redirect: only in directories that they cannot change, never through links."""
+"""Writes files so that no other user can redirect them: only in directories that no other user can change, and never
+through links."""
 
 import os
 from pathlib import Path
@@ -7,9 +8,9 @@ from pgsched.errors import InvalidInput
 
 
 def check_directory(directory: Path, otherwise: str) -> None:
-    """Raises InvalidInput if another user, other than root, could replace a file in this directory with a link.
+    """Raises InvalidInput if a user other than this one or root could replace a file in this directory with a link.
 
-    For a process that runs as root, this applies to every directory below one that belongs to another user.
+    Checks who owns the directory and its parent or, if this process runs as root, the directory and all its parents.
     """
     path = directory.absolute()
     there = [one for one in (path, *path.parents) if one.exists()]
@@ -25,8 +26,8 @@ def check_directory(directory: Path, otherwise: str) -> None:
 
 
 def make_directory(directory: Path, otherwise: str, *, mode: int = 0o777) -> None:
-    """Creates the directory if it does not exist, and checks it with ``check_directory``, whose errors it raises.
-    Raises OSError if the directory cannot be created.
+    """Creates the directory if it does not exist. Raises InvalidInput as ``check_directory`` does, and OSError if the
+    directory cannot be created.
     """
     check_directory(directory, otherwise)
     directory.mkdir(mode=mode, parents=True, exist_ok=True)
@@ -34,8 +35,8 @@ def make_directory(directory: Path, otherwise: str, *, mode: int = 0o777) -> Non
 
 
 def open_own(file: Path, *, append: bool = False, empty: bool = False) -> int:
-    """Opens a file for reading and writing, and returns its descriptor. Creates the file if it does not exist. Makes it
-    accessible only to this user.
+    """Opens or creates a file for reading and writing, and returns its descriptor. Makes the file accessible only to
+    this user.
 
     Raises OSError for a link, and InvalidInput for another user's file.
     """

@@ -1,8 +1,8 @@
-"""Seals the secrets that are stored in the database, by AES-256-GCM with a key that the database never sees.
+"""Seals the secrets stored in the database, using AES-256-GCM and keys that the database never sees.
 
 A sealed secret names its key, so that keys can be rotated while secrets are in use: the first key of a ring seals new
-secrets, and every key opens those that it has sealed. A secret opens only for the client and name for which it was
-sealed, so a row that is copied to another client is useless there.
+secrets, and each key opens the secrets that it has sealed. A secret opens only for the client and name for which it was
+sealed, so a row copied to another client is useless.
 """
 
 import base64
@@ -56,7 +56,7 @@ class KeyRing:
         return head + nonce + self._keys[self._first].encrypt(nonce, value.encode(), _bound_to(head, client, name))
 
     def open(self, client: str, name: str, sealed: bytes) -> str:
-        """Decrypts a secret. Raises CannotOpen if that is not possible."""
+        """Returns a decrypted secret. Raises CannotOpen if it cannot be decrypted."""
         from cryptography.exceptions import InvalidTag
 
         head, nonce, rest = sealed[: 1 + _ID_BYTES], sealed[1 + _ID_BYTES :][:_NONCE_BYTES], sealed[_BEFORE:]

@@ -1,8 +1,8 @@
 """Service, the base class of background work, and Signal, by which parts notify each other.
 
-A service defines one turn of its work. ``run`` repeats the turn, and in between sleeps for the time that the turn
-returned, or until it is woken. If a turn raises, the error is reported, and the turn is retried after a growing pause.
-So services survive an outage of the database.
+A service defines one turn of its work. ``run`` repeats the turn. Between turns, it sleeps for the time that the turn
+returned, or until it is woken. If a turn raises, ``run`` reports the error and tries again after a growing pause, so
+services survive a database outage.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ _AWAY = "08", "57P", "53300"  # SQLSTATEs: connection exceptions, shutdown and s
 
 
 def is_away(error: Exception) -> bool:
-    """Whether the error means that the database cannot be reached, rather than that it refuses a statement."""
+    """Whether the error means that the database cannot be reached, rather than that it refused a statement."""
     if isinstance(error, psycopg.OperationalError):
         return error.sqlstate is None or error.sqlstate.startswith(_AWAY)
     return isinstance(error, OSError)  # includes TimeoutError
@@ -35,8 +35,8 @@ def event_text(error: Exception) -> str:
 
 
 def collect_seldom() -> None:
-    """Keeps the pauses of the garbage collector short. Must be called when all parts of the process exist. These are
-    not scanned again, and most later objects live only for milliseconds."""
+    """Keeps garbage collection pauses short. Must be called once all parts of the process exist: the collector does not
+    scan them again, and most later objects live only for milliseconds."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
@@ -46,8 +46,8 @@ _Told = ParamSpec("_Told")
 
 
 class Signal(Generic[_Told]):
-    """Calls its listeners in the order in which they were connected, so that the sender need not know them. A listener
-    must not block or raise."""
+    """Calls its listeners in the order in which they were connected. The sender need not know the listeners, which must
+    not block or raise."""
 
     def __init__(self) -> None:
         self._listeners: list[Callable[_Told, object]] = []
@@ -80,8 +80,8 @@ class DutyCycle:
     """Limits work to one part in ``one_in`` of the time, and to one start every ``every`` seconds.
 
     The limit never delays the next piece of work by more than ``at_most`` seconds. A piece counts for at most a second
-    or twice as long as the previous one, whichever is longer. If it suddenly takes much longer than that, a frozen
-    database or a locked row has probably blocked it, which should not delay the next piece by minutes.
+    or twice as long as the previous one, whichever is longer. A piece that suddenly takes much longer has probably been
+    blocked by a frozen database or a locked row, which should not delay the next piece by minutes.
     """
 
     def __init__(self, one_in: int, *, every: float = 0.0, at_most: float = float("inf")) -> None:
@@ -102,7 +102,7 @@ class DutyCycle:
 
     @contextlib.asynccontextmanager
     async def work_on(self, link: Lender[_Connection]) -> AsyncIterator[_Connection]:
-        """Measures the work done in the block on a connection. Waiting for the connection does not count."""
+        """Yields a connection, and measures the work done in the block. Waiting for the connection does not count."""
         connection = await link.get()
         with self.work():
             yield connection
@@ -117,7 +117,7 @@ class DutyCycle:
         return time.monotonic() >= self._due_at
 
     def go_on(self) -> None:
-        """Makes the next piece of work due as soon as the share of the time allows, without waiting for ``every``."""
+        """Makes the next piece of work due as soon as its share of the time allows, without waiting for ``every``."""
         self._due_at = self._rested_at
 
     def postpone(self, seconds: float) -> None:
@@ -140,7 +140,7 @@ class Service:
     """Seconds after which a turn is cancelled. Statements time out earlier, so a turn that takes this long has lost its
     connection without an error."""
     rest: float = 0.0
-    """After a turn, the service cannot be woken for this many times the turn's duration, at most a second. This limits
+    """After a turn, the service cannot be woken for this multiple of the turn's duration, up to a second. This limits
     the service's share of the time, however often it is woken."""
 
     def __init__(self, events: Events, *links: Droppable) -> None:
@@ -152,7 +152,8 @@ class Service:
 
     @property
     def unwell_for(self) -> float:
-        """Seconds since the start of the first turn after the last successful one, or 0 if none has started."""
+        """Seconds since the start of the first turn after the last successful turn, or 0 if no turn has started
+        since."""
         return 0.0 if self._unwell_since is None else time.monotonic() - self._unwell_since
 
     async def turn(self) -> float:

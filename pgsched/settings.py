@@ -170,7 +170,7 @@ _LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
 def _check_address(url: str) -> None:
-    """Refuses a password with unescaped special characters, because libpq would take its end for the host."""
+    """Raises InvalidSettings for unescaped special characters: libpq would mistake part of a password for the host."""
     address = url.partition("://")[2]
     login = address.rpartition("@")[0]
     if re.search(r"[@/?#]", login) and not re.search(r"[/?].*=", login):

@@ -1,4 +1,5 @@
-"""Records OpenTelemetry spans: for scheduling an execution, for its wait when it is due, and for each attempt.
+"""Records OpenTelemetry spans: one for scheduling an execution, and two for each attempt, the first from when it is due
+and the second from when it begins.
 
 OpenTelemetry's own variables (``OTEL_EXPORTER_OTLP_ENDPOINT``, ``OTEL_TRACES_SAMPLER``, ``OTEL_RESOURCE_ATTRIBUTES``)
 set the destination, sampling and resource attributes. If the application or an agent has set a tracer provider, that
@@ -73,7 +74,7 @@ class AttemptSpan:
         self.traceparent = traceparent_of(call)
 
     def end(self, outcome: str, *, error: str | None = None, **attributes: str | int | None) -> None:
-        """Ends both spans. ``error`` is given if the attempt failed."""
+        """Ends both spans, and marks them as failed if ``error`` is given."""
         self._whole.set_attribute("pgsched.outcome", outcome)
         for name, value in attributes.items():
             if value is not None:

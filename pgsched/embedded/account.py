@@ -1,4 +1,4 @@
-"""Chooses the account that the server runs as, and gives it access to its directory."""
+"""Chooses the account that the server runs as, and gives this account access to the server's directory."""
 
 import contextlib
 import os
@@ -27,8 +27,8 @@ class ServerAccount:
 
 
 def account_for(cluster: Path) -> ServerAccount | None:
-    """Returns the account that is to run a cluster's server. Returns None if this process is not root: the server then
-    has the same account."""
+    """Returns the account to run a cluster's server as, or None if this process is not root: the server then runs as
+    this process's account."""
     if os.geteuid() != 0:
         return None
     if cluster.exists() and (owner := cluster.stat()).st_uid != 0:
@@ -56,10 +56,12 @@ def process_options(account: ServerAccount | None) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def reachable(directory: Path, account: ServerAccount | None) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yields a path by which a child process of the account reaches the directory, and the options for that process.
+    """Yields a path by which a process of the account can reach the directory, and that process's ``subprocess``
+    options.
 
-    The path uses a descriptor opened by root, so permissions of the directories above do not matter. Setting the
-    working directory would not work: PostgreSQL 15 leaves it to resolve its own path, and cannot return.
+    The path uses a descriptor opened by root, so the permissions of parent directories do not matter. Making the
+    directory the working directory would not work: PostgreSQL 15 changes to another directory to resolve its own path,
+    and could not change back.
     """
     options = process_options(account)
     if account is None or sys.platform != "linux":

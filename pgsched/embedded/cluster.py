@@ -13,7 +13,7 @@ from pgsched.own_files import write_own
 
 
 def initialise(directory: Path, bin_dir: Path, account: ServerAccount | None, *, options: list[str]) -> None:
-    """Creates ``cluster`` and ``password``, with these options for initdb. If killed halfway, it leaves no cluster."""
+    """Creates ``cluster`` and ``password``, passing these options to initdb. If interrupted, leaves no ``cluster``."""
     password = secrets.token_hex(24)
     staging = directory / "new"
     shutil.rmtree(staging, ignore_errors=True)
@@ -34,7 +34,7 @@ def initialise(directory: Path, bin_dir: Path, account: ServerAccount | None, *,
 
 
 def initdb_options(major: int, *, durable: bool) -> list[str]:
-    """Returns our initdb options: UTF-8, sorting by code point, checksums, and password authentication."""
+    """Returns the options for initdb: UTF-8, sorting by code point, checksums, and password authentication."""
     locale = ["--encoding=UTF8", "--locale=C"]
     if major >= 17:
         locale += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
@@ -43,7 +43,7 @@ def initdb_options(major: int, *, durable: bool) -> list[str]:
 
 
 def refuse_other_major(cluster: Path, major: int) -> None:
-    """Raises EmbeddedPostgresError if the cluster was created by another major version than ``major``."""
+    """Raises EmbeddedPostgresError if the cluster was created by a major version other than ``major``."""
     held = (cluster / "PG_VERSION").read_text().strip()
     if held != str(major):
         raise EmbeddedPostgresError(
@@ -53,20 +53,21 @@ def refuse_other_major(cluster: Path, major: int) -> None:
 
 
 def recorded_pid(cluster: Path) -> int:
-    """Returns the recorded process id of the cluster's server, which is running or was killed; 0 if none is
-    recorded."""
+    """Returns the recorded process id of the cluster's server, or 0 if none is recorded. The server may be running or
+    may have been killed."""
     recorded = _pid_file(cluster)
-    text = recorded[0].lstrip("-") if recorded else ""  # a negative id is a single-user server, started by hand
+    text = recorded[0].lstrip("-") if recorded else ""  # negative for a single-user server, started by hand
     return int(text) if text.isdigit() else 0
 
 
 def remove_stale_pid_file(cluster: Path) -> None:
     """Removes a stale ``postmaster.pid`` that would prevent the next start.
 
-    Call it only while no server of ours runs on the cluster. PostgreSQL assumes that any process with the recorded id
-    is the server, even if a different process has reused the id, or the dead server is still a zombie. It also refuses
-    an empty or corrupt file, which a power failure can leave. A file with the id of no process is kept: it is harmless,
-    and PostgreSQL uses it to find the shared memory of remaining backends.
+    Must be called only while no server started by pgsched runs on the cluster. PostgreSQL assumes that any process with
+    the recorded id is the server, even if a different process has reused the id, or the dead server is still a zombie.
+    PostgreSQL also refuses to start if the file is empty or corrupt, which may happen in a power failure. A file whose
+    id belongs to no process is kept: it is harmless, and PostgreSQL uses it to find the shared memory of remaining
+    backends.
     """
     recorded = cluster / "postmaster.pid"
     pid = recorded_pid(cluster)
@@ -85,8 +86,8 @@ def _exists(pid: int) -> bool:
 
 
 def _serves(pid: int, cluster: Path) -> bool:
-    """Whether the process may be a server started by hand on the cluster. A server's working directory is its
-    cluster."""
+    """Whether the process may be a server started by hand on the cluster. A server's working directory is the cluster
+    directory."""
     if not Path("/proc").is_dir():
         return "postgres" in command_line(pid) and "cluster_name=" not in command_line(pid)
     try:
@@ -109,7 +110,7 @@ def _pid_file(cluster: Path) -> list[str]:
 
 
 def size_after_rotation(log: Path) -> int:
-    """Renames a long log to ``.log.1``. Returns the size of the current log in bytes."""
+    """Renames the log to ``.log.1`` if it is large. Returns the size of the current log in bytes."""
     size = log.stat().st_size if log.exists() else 0
     if size < 16 * 1024 * 1024:
         return size

@@ -34,8 +34,8 @@ def announce(descriptor: int, url: str) -> None:
 
 
 def running_url(directory: Path) -> str | None:
-    """Returns the address that the holder of this data directory has announced, or None if no process holds it. Only
-    the lock proves that the holder is alive; the file's content does not.
+    """Returns the address announced by the process that holds this data directory's lock, or None if there is none.
+    Only the lock proves that the process is alive; the file's content does not.
     """
     try:
         descriptor = os.open(directory / "lock", os.O_RDONLY | os.O_CLOEXEC)
@@ -51,6 +51,6 @@ def running_url(directory: Path) -> str | None:
 
 
 def drop_lock(descriptor: int) -> None:
-    """Releases the lock, even if a forked child still has the descriptor."""
+    """Releases the lock, even if a forked child still has a copy of the descriptor."""
     fcntl.flock(descriptor, fcntl.LOCK_UN)
     os.close(descriptor)

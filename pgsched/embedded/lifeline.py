@@ -1,9 +1,9 @@
 """Stops the server if the process that started it is killed.
 
-A shell reads from a pipe whose other end only the parent holds. The kernel closes that end when the parent ends for any
-reason. The shell then requests a shutdown that waits for open sessions, so that workers can still record finished work.
-Later it requests one that ends the sessions. The shell runs as the server's account, and can signal nothing else. If
-the shell is killed too, the next start finds the server and stops it.
+A shell reads from a pipe whose other end only the parent holds. When the parent ends for any reason, the kernel closes
+that end. The shell then requests a shutdown that waits for open sessions, so that workers can still record finished
+work, and 15 seconds later a shutdown that ends the sessions. The shell runs as the server's account, so it can signal
+only that account's processes. If the shell is killed too, the next start finds the server and stops it.
 """
 
 import subprocess
@@ -19,8 +19,8 @@ kill -INT "$1"
 
 
 class Lifeline:
-    """Watches the server with this process id until ``cut`` is called. ``options`` are the server's ``subprocess``
-    options, which the shell also gets."""
+    """Watches the server with this process id until ``cut`` is called. ``options`` are the ``subprocess`` options with
+    which the shell runs as the server's account."""
 
     def __init__(self, pid: int, options: dict[str, Any]) -> None:
         self._watcher = subprocess.Popen(
@@ -33,5 +33,5 @@ class Lifeline:
         )
 
     def cut(self) -> None:
-        """Ends the watch, because the server has ended or is being stopped in another way."""
+        """Stops watching the server, and leaves it running."""
         self._watcher.communicate(b"over\n")  # does not fail if the shell has already ended

@@ -17,7 +17,7 @@ _SHUTDOWN = ((signal.SIGINT, 60.0), (signal.SIGQUIT, 15.0), (signal.SIGKILL, 15.
 
 
 def command_line(pid: int) -> str:
-    """Returns the command line of a process; empty if there is no such process, or if it is a zombie."""
+    """Returns the command line of a process; empty if the process does not exist or is a zombie."""
     if pid <= 0:
         return ""
     if _PROCESSES.is_dir():
@@ -29,7 +29,7 @@ def command_line(pid: int) -> str:
 
 
 def shut_down(pid: int, gone: Callable[[], bool]) -> None:
-    """Stops a server and waits until it has ended: first by a fast shutdown, which loses no data, then by force."""
+    """Stops a server and waits until it has ended. Tries a fast shutdown, which loses no data, before using force."""
     for number, patience in _SHUTDOWN:
         if gone():
             return
@@ -44,9 +44,9 @@ def shut_down(pid: int, gone: Callable[[], bool]) -> None:
 
 
 def end_orphans(name: str) -> None:
-    """Kills the remaining backends of the dead server with this name, which could hold its memory and locks for long.
+    """Kills the backends left by the dead server with this name. They could hold its memory and locks for a long time.
 
-    Everything committed is in the server's log, and their open transactions ended with the server anyway.
+    All committed data is in the write-ahead log, and open transactions ended with the server anyway.
     """
     if not _PROCESSES.is_dir():
         return
@@ -57,7 +57,7 @@ def end_orphans(name: str) -> None:
 
 
 def within(seconds: float, happened: Callable[[], bool]) -> bool:
-    """Waits up to ``seconds`` until ``happened`` is true. Returns False if the time runs out."""
+    """Waits up to ``seconds`` for ``happened`` to return true. Returns False if the time runs out."""
     deadline = time.monotonic() + seconds
     while not happened():
         if time.monotonic() > deadline:
@@ -69,7 +69,7 @@ def within(seconds: float, happened: Callable[[], bool]) -> bool:
 def is_free(port: int) -> bool:
     """Whether a server can listen on this port of 127.0.0.1."""
     with socket.socket() as probe:
-        # As in PostgreSQL, connections that are closing do not occupy the port.
+        # PostgreSQL sets this option too: with it, connections that are closing do not occupy the port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))

@@ -45,7 +45,7 @@ killed server is still in the process table.
 class EmbeddedPostgres:
     """One PostgreSQL server on one data directory, started and stopped by this process. All methods block.
 
-    ``bin_dir`` contains `initdb` and `postgres` of version 15 to 18; by default, the wheel's are used. ``settings``
+    ``bin_dir`` contains `initdb` and `postgres` of version 15 to 18, by default those of the wheel. ``settings``
     override the defaults. A free port is chosen once and kept. Raises Conflict if another server uses the directory,
     and EmbeddedPostgresError if the server cannot start for another reason.
 
@@ -61,7 +61,7 @@ class EmbeddedPostgres:
         self._log = self._directory / "postgres.log"
         self._bin_dir = bin_dir.absolute() if bin_dir else None
         self._settings = _SETTINGS | dict(settings or {})
-        # Appears in the server's command line, which shows that a left-over server belongs to this directory.
+        # Part of the server's command line, by which a left-over server of this directory is recognized.
         self._name = _NAME_PREFIX + hashlib.sha256(os.fsencode(self._directory.resolve())).hexdigest()[:12]
         self._lock: int | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -90,7 +90,7 @@ class EmbeddedPostgres:
         return None if self._process is None else self._process.poll()
 
     def start(self) -> str:
-        """Starts the server, after initialising a new directory. Returns ``url`` once the server accepts
+        """Starts the server, initialising the data directory if it is new. Returns ``url`` once the server accepts
         connections."""
         with self._explained():
             make_directory(self._directory, "another data directory", mode=0o700)
@@ -103,7 +103,8 @@ class EmbeddedPostgres:
         return self.url
 
     def stop(self) -> None:
-        """Stops the server, if it is running, by a fast shutdown that ends all connections, and waits for it."""
+        """Stops the server, if it is running, with a fast shutdown that ends all connections. Returns once the server
+        has ended."""
         try:
             self._end_process()
         finally:
@@ -124,7 +125,7 @@ class EmbeddedPostgres:
         return self.url
 
     def announce(self, url: str) -> None:
-        """Announces the address at which other processes can reach the database; ``running_url`` reads it."""
+        """Announces the address at which other processes can reach the database. ``running_url`` reads this address."""
         if self._lock is None:
             raise self._not_started()
         announce(self._lock, url)

@@ -1,4 +1,4 @@
-"""The counters of one worker process. They count batches and attempts as an observer, and events as a listener."""
+"""Counts one worker process's batches, attempts and events."""
 
 from collections.abc import Mapping
 from typing import TypeVar
@@ -14,7 +14,7 @@ _HISTOGRAMS = ("pgsched_claim_duration_seconds", "pgsched_settle_duration_second
 
 
 class Counters(Observer):
-    """Counts in memory, by queue number. It is an observer, and a listener for events."""
+    """Counts batches and attempts as an observer, and events as a listener. Identifies queues by their numbers."""
 
     def __init__(self) -> None:
         self._counts = Counts()
@@ -54,7 +54,7 @@ class Counters(Observer):
                 observe(lateness - unclaimed, "pgsched_worker_wait_seconds", queue, times=weight)
 
     def counts(self, queue_names: Mapping[int, str], gauges: Mapping[str, float]) -> Counts:
-        """Returns all counts, and the current ``gauges``. A queue without a known name appears with its number."""
+        """Returns all counts, and the current ``gauges``. A queue without a known name appears under its number."""
         names = {str(number): name for number, name in queue_names.items()}
 
         def named(metric: str, by_labels: dict[Labels, _Counted]) -> dict[Labels, _Counted]:

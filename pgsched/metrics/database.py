@@ -1,4 +1,4 @@
-"""Measures the whole installation in the database. The cost does not grow with the number of rows."""
+"""Measures the whole installation by queries, whose cost does not grow with the number of rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

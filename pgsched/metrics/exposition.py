@@ -32,7 +32,7 @@ class _Reader(Collector):
         self._read = read
 
     def describe(self) -> list[Metric]:
-        """Returns nothing, so that registering does not call ``read``."""
+        """Returns no metrics, so that registering does not call ``read``."""
         return []
 
     def collect(self) -> Iterator[Metric]:

@@ -1,7 +1,7 @@
 """Collects the counts of one command's processes. Each process writes a file, and one process reads all files.
 
 Files outlive the processes that wrote them, so a killed process loses at most the counts of its last second. Each
-command creates a new directory, which only its user can access.
+command creates a new directory that only the command's user can access.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from pgsched.metrics.counts import Counts
 from pgsched.service import Service
 from pgsched.telemetry import Events
 
-_EVERY, _FRESH = 1.0, 60.0  # seconds
+_EVERY, _FRESH = 1.0, 60.0  # seconds between writes; seconds for which a written file counts as fresh
 _GAUGES = {name for name, metric in OF_WORKERS.items() if metric.kind == "gauge"}
 _decode = msgspec.msgpack.Decoder(Counts).decode
 
@@ -73,7 +73,7 @@ class Reading:
         self._turn = Lock()
 
     def read(self) -> Counts:
-        """Returns the sum. May be called in any thread."""
+        """Returns the sum of all counts. May be called from any thread."""
         with self._turn:
             found, fresh = Counts(), 0
             files = [file for file in self._directory.glob("*") if file.name.isdigit()]
@@ -85,8 +85,8 @@ class Reading:
             return found
 
     def _add(self, file: Path, found: Counts) -> bool:
-        """Adds a file to ``found``, and returns whether its process is still active. If the process has ended, adds the
-        file to the counts of ended processes instead, and deletes it."""
+        """Adds a file's counts to ``found``, and returns whether its process is still active. If the process has ended,
+        adds the counts to those of ended processes instead, and deletes the file."""
         number = self._numbers.get(file.name)
         with contextlib.suppress(FileNotFoundError, msgspec.DecodeError):
             counted, written_at = _decode(file.read_bytes()), file.stat().st_mtime

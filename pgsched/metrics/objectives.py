@@ -1,8 +1,8 @@
-"""Counts, from the rollups, the attempts of clients that have an objective, and how many of these attempts were late.
+"""Counts all attempts and late attempts of clients that have an objective, by reading the rollups.
 
-There is a rollup for each minute, and it may still change for some time after the minute: workers add their work every
-few seconds, and keep it while the database is unreachable. So the most recent minutes are read again each time, and
-older minutes are added up here. Counts start when the API starts, and never decrease.
+A minute's rollup may still change after the minute: workers add their counts every few seconds, or later if they cannot
+reach the database. So the most recent minutes are read again each time, and older minutes are added up here. Counts
+start when the API starts, and never decrease.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _STILL_WRITTEN_TO = timedelta(minutes=10)
 
 @dataclass(slots=True)
 class _Count:
-    """A client's counts up to the minutes that are read again, and the counts that were last shown."""
+    """A client's counts for the minutes that will not be read again, and the counts that were last shown."""
 
     attempts: float = 0.0
     late: float = 0.0
@@ -33,7 +33,7 @@ class _Count:
         self.shown_late = max(self.shown_late, self.late + found.late)
 
     def keep(self, newer: Punctuality) -> None:
-        """Keeps the shown counts without ``newer``, which will be read again."""
+        """Keeps the shown counts minus ``newer``, which will be read again."""
         self.attempts, self.late = self.shown_attempts - newer.attempts, self.shown_late - newer.late
 
 
@@ -45,7 +45,7 @@ class Objectives:
         self._counts: dict[str, _Count] = {}
 
     async def add(self, connection: AsyncConnection[Any], into: Counts) -> None:
-        """Adds each client's counters, and the share in its objective, to ``into``."""
+        """Adds each client's counts, and the share that its objective requires, to ``into``."""
         now = (await verbs.now(connection)).replace(second=0, microsecond=0)
         start = self._start = self._start or now
         found = await punctuality(connection, start=start)

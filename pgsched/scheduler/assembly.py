@@ -68,9 +68,9 @@ _HANDLER_CONNECTIONS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Containment:
-    """How a worker contains handlers that may end or block its process. ``start_child`` starts a child process, in
-    which such handlers are called instead. ``drain`` drains the worker's process. ``process_exit`` ends the process
-    when it can no longer work; None if the worker must not end its process."""
+    """How a worker contains handlers that may end or block its process. ``start_child`` starts a child process in which
+    such handlers are called. ``drain`` drains the worker's process. ``process_exit`` ends the process when it can no
+    longer work; it is None if the worker must not end its process."""
 
     start_child: StartChild | None = None
     drain: Callable[[], None] | None = None
@@ -126,8 +126,8 @@ class Assembly:
         wiring.connect(self)
 
     def link(self, role: str, **how: Any) -> Link:
-        """Creates a connection of the worker. All connections except the listener's, which is always busy, are in
-        ``links``."""
+        """Creates a connection for the worker. Adds it to ``links``, unless it is the listener's, which is always
+        busy."""
         made = Link(self.url, role, lineage=self.lineage, **how)
         if role != "listen":
             self.links.append(made)
@@ -135,7 +135,7 @@ class Assembly:
 
     def _know(self) -> None:
         """Creates the parts that cache what the worker knows about the database."""
-        # Rare single statements share one connection. Renewals have their own, so that they never wait for others.
+        # Rare single statements share one connection. Renewals have another, so that they never wait for these.
         self.chores, self.renewing = self.link("upkeep"), self.link("renew")
         self.clock, self.in_hand, self.definitions = DatabaseClock(), InHand(), Definitions()
         self.vault = Vault(self.link("secrets", raw=False, seldom=True), KeyRing.parse(self.settings.secret_keys))
@@ -285,7 +285,7 @@ class Assembly:
         return [self.claimer, self.gate_claimer]
 
     def delivers(self) -> frozenset[str]:
-        """Returns the current capabilities of this worker. The application may register more handlers later."""
+        """Returns this worker's current capabilities. The application may register more handlers later."""
         return self.app.capabilities | self.channels.capabilities
 
     async def join(self, connection: Connection) -> None:
@@ -294,7 +294,7 @@ class Assembly:
         self.note_joined()
 
     def note_joined(self) -> None:
-        """Makes the worker look for rows again. Called when it has just registered."""
+        """Makes the newly registered worker look for rows."""
         self.events.emit("worker.joined", worker=self.assignment.number)
         self.claimer.look()
         self.capabilities.look()
@@ -323,7 +323,7 @@ class Assembly:
         return ClaimingConnection(link, self.assignment, self.clock, self.events, self.definitions, self.lease)
 
     def _traced(self) -> Channel:
-        """Returns the channels. If tracing is on, they are wrapped so that attempts are recorded as spans."""
+        """Returns the channels, wrapped to record attempts as spans if tracing is on."""
         if self.spans is None:
             return self.channels
         from pgsched.delivery.tracing_channel import TracingChannel  # requires OpenTelemetry

@@ -34,7 +34,7 @@ class WaysOut(TypedDict):
 
 
 def ways_out(settings: Settings) -> WaysOut:
-    """Reads authorities, certificates and proxy from the settings. Raises InvalidSettings if one cannot be used."""
+    """Reads authorities, certificates and proxy from the settings. Raises InvalidSettings if any cannot be used."""
     authorities = settings.tls_authorities
     return {
         "tls": trusting_context(authorities) if authorities else None,

@@ -35,7 +35,7 @@ def connect(parts: "Assembly") -> None:
 
 
 def hints(parts: "Assembly") -> Hints:
-    """Determines which functions each kind of notification calls."""
+    """Returns the functions to call for each kind of notification."""
     claimer, upkeep = parts.claimer, parts.upkeep
 
     def clients_changed() -> None:
@@ -80,7 +80,7 @@ def gauges(parts: "Assembly") -> dict[str, float]:
 
 
 def drain_spent(parts: "Assembly") -> None:
-    """Drains the process. Called when no thread is left for handlers that are not async."""
+    """Reports that all handler threads are stuck, and drains the process."""
     reason = "every handler thread is stuck; the process drains so that its supervisor can start another"
     parts.events.emit("slots.taken", slots=parts.threads.name, most=parts.threads.most, reason=reason)
     if parts.containment.drain is not None:

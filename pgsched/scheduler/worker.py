@@ -42,14 +42,14 @@ class Worker:
         return [parts.listener, *claims, *knowledge, *parts.upkeep.services, *writing]
 
     async def start(self) -> None:
-        """Starts the services, and returns at once. The worker registers when the database can be reached."""
+        """Starts the services, and returns at once. The worker registers once the database can be reached."""
         self.parts.dispatcher.start()
         self._settling = asyncio.create_task(self.parts.settler.run())
         self._tasks = [asyncio.create_task(service.run()) for service in self.services]
 
     async def drain(self) -> None:
-        """Stops claiming, lets running executions finish within ``drain_timeout``, hands back the rest, settles all
-        outcomes, and leaves."""
+        """Stops claiming, lets running executions finish within ``drain_timeout``, hands back all others, settles all
+        outcomes, and retires the worker."""
         parts, services = self.parts, self.services
         for claiming in parts.claiming:
             claiming.stop()
@@ -79,9 +79,12 @@ class Worker:
 
     @property
     def broken(self) -> str | None:
-        """The names of parts that have ended although they should run until the drain, or None if there are none. This
-        includes a settler that has settled nothing for long although the database can be reached: a handler may have
-        closed its sessions, and while this worker renews its leases, no other worker delivers the rows."""
+        """The names of parts that should run until the drain but have ended, or None if all are running.
+
+        The settler also counts as ended if it has settled nothing for long although the database can be reached. A
+        handler may have closed its sessions, and while this worker renews its leases, no other worker delivers the
+        rows.
+        """
         settler, renewer = self.parts.settler, self.parts.renewer
         named = {service.name: task for service, task in zip(self.services, self._tasks, strict=True)}
         named |= {settler.name: self._settling} if self._settling else {}

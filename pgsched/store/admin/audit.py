@@ -14,8 +14,8 @@ from pgsched.store.lookup.row_types import Json
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
-    """A row of the audit log. ``before`` and ``after`` hold the values that changed. Each is None if the object did not
-    exist at that time. ``client`` is the owner, or None if more than one client is affected.
+    """A row of the audit log. ``before`` and ``after`` hold the values that changed; ``before`` is None for a new
+    object, and ``after`` for a deleted one. ``client`` is the owner, or None if more than one client is affected.
 
     ``actor`` is the name that the caller gave, ``authenticated`` the subject that the API authenticated; ``login``,
     ``process`` and ``transaction`` identify the database session.

@@ -17,7 +17,7 @@ from pgsched.store.core.query import rows
 from pgsched.store.lookup.row_types import Json
 
 KEPT_FOR = timedelta(hours=24)
-"""How long a former signing secret stays valid by default."""
+"""Default time for which a former signing secret stays valid."""
 _HINT = 4
 
 
@@ -80,13 +80,13 @@ async def get_client(connection: AsyncConnection[Any], client: str) -> ClientRow
 
 
 async def find_hold(connection: AsyncConnection[Any], client: str) -> ClientRow | None:
-    """Returns the client if it is on hold, otherwise None."""
+    """Returns the client's settings if it is on hold, otherwise None."""
     found = await all_clients(connection, limit=1, client=client)
     return found[0] if found and found[0].state == "held" else None
 
 
 async def weights(connection: AsyncConnection[Any], names: Sequence[str]) -> dict[str, int]:
-    """Returns the weights of those clients that have settings; the others have weight 1."""
+    """Returns the weights of the named clients that have settings; the others have weight 1."""
     found = await rows(connection, dict, "admin/weights", clients=list(names))
     return {one["client"]: one["weight"] for one in found}
 
@@ -100,7 +100,7 @@ async def rotate_signing_secret(
     keep_for: timedelta = KEPT_FOR,
     actor: str | None,
 ) -> str:
-    """Replaces a client's signing secret and returns the new one, which is not shown again. The former ones stay valid
+    """Replaces a client's signing secret and returns the new one, which is not shown again. Former secrets stay valid
     for ``keep_for``.
 
     Raises InvalidInput for an invalid signing secret, and Conflict if no keys are configured to seal it with, or if too

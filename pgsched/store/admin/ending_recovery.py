@@ -28,7 +28,7 @@ _MOVED_AT_ONCE = 5_000
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleasedInstallation:
     """How many executions were cancelled (``skipped``), and how many were rescheduled at the rate (``spread``).
-    ``released`` is False if time ran out, so that the installation is still held.
+    ``released`` is False if time ran out and the installation is still held.
     """
 
     released: bool
@@ -98,7 +98,8 @@ class HoldPolicy:
 async def spread(lend: Lend, rate: float, *, until: float = inf) -> tuple[int, bool]:
     """Reschedules due executions from now on, ``rate`` a second, in the order in which they were due.
 
-    Returns how many were moved, and whether none are left. Stops at ``until`` (monotonic clock), and can be resumed.
+    Returns how many it moved, and whether it has moved all of them. Stops at ``until`` (monotonic clock), and can be
+    resumed.
     """
     async with lend() as connection:
         places = await rows(connection, SimpleNamespace, "admin/overdue_partitions")

@@ -21,10 +21,10 @@ _AT_ONCE = waiting_for_locks("100ms")
 
 
 def rebuild_indexes(url: str) -> list[str]:
-    """Rebuilds the indexes that the last migration recorded but the database lacks. Also rebuilds missing partition
-    tables, without which nothing in their queue is claimed. Returns the names of all of these.
+    """Rebuilds the indexes that the last migration recorded but the database lacks, and missing partition tables,
+    without which nothing in their queue is claimed. Returns the names of everything it rebuilt.
 
-    Raises Unavailable if another session's lock prevents this. Whatever has been built stays.
+    Raises Unavailable if another session's lock prevents this, and keeps what it has built until then.
     """
     with connect(url) as connection:
         connection.autocommit = True
@@ -68,8 +68,8 @@ def _concurrently(definition: str) -> str:
 
 
 def _run(connection: Connection, text: str, *, at_once: bool = False) -> None:
-    """Runs a statement. A statement run ``at_once`` takes a lock behind which others would queue, so it waits only
-    briefly for the lock, and then tries again.
+    """Runs a statement. With ``at_once``, it waits only briefly for its lock and then tries again, because other
+    sessions queue behind a session that waits for such a lock.
     """
     deadline = time.monotonic() + at_the_most()
     connection.execute(_AT_ONCE if at_once else waiting_for_locks("60s"))

@@ -34,7 +34,7 @@ _API = ("pgsched_api_up", "pgsched_api")
 _CLIENT = ("pgsched_default", "pgsched_client")
 _OF_A_LOGIN = {"user", "password", "passfile"}
 _LET_CREATE_TABLES = "grant create on schema public to {}"
-# These statements name a role, which cannot be a parameter: psycopg.sql quotes the name.
+# The role in these statements cannot be a parameter, so psycopg.sql quotes its name.
 _CREATE = "create role {} login nosuperuser nocreatedb nocreaterole noreplication nobypassrls"
 
 Connection = psycopg.Connection[Any]
@@ -60,18 +60,18 @@ def is_superuser(url: str) -> bool:
 
 
 def let_act_as_api(url: str) -> None:
-    """Makes the login of this address a member of ``pgsched_api``, which the API acts as. Raises psycopg.Error."""
+    """Makes the login of this address a member of ``pgsched_api``, the API's role. Raises psycopg.Error."""
     with transaction(url) as connection:
         connection.execute(statement("admin/grant_api"))
 
 
 def make_logins(url: str, passwords: Path, *, is_ours: bool) -> Logins:
-    """Creates the logins as the superuser of this address, or finds them in the file, and checks that the first of them
-    can log in.
+    """Creates the logins that the file does not contain yet, as the superuser of this address, and checks that the
+    workers can log in.
 
     If the cluster ``is_ours``, existing roles with those names are reused, workers may create tables and functions in
-    the schema public, and other logins are kept from filling the server's lock table. Raises OSError, and
-    psycopg.Error, for example if the server rejects the new login.
+    the schema public, and other logins are kept from filling the server's lock table. Raises OSError or psycopg.Error,
+    for example if the server rejects the new login.
     """
     with _entries(passwords) as entries, transaction(url) as connection:
         worker = _login(connection, entries, *_WORKER, is_ours=is_ours)
@@ -92,7 +92,7 @@ def make_logins(url: str, passwords: Path, *, is_ours: bool) -> Logins:
 
 
 def as_login(url: str, role: str, passwords: Path) -> str:
-    """Returns the address for another login, whose password is in the file."""
+    """Returns the address with another login, whose password is in the file."""
     return _address(url, quote(role), [f"passfile={quote(str(passwords.absolute()))}"])
 
 
@@ -104,7 +104,7 @@ def _address(url: str, login: str, more: list[str]) -> str:
 
 
 def _client_role(connection: Connection, entries: dict[str, str], *, is_ours: bool) -> str | None:
-    """Returns the role of the client ``default``: the role that it has been given, or else a new one."""
+    """Returns the role of the client ``default``. If the client has none, gives it a new role."""
     found = connection.execute(statement("admin/default_role")).fetchone()
     given = found[0] if found else None
     if given is None or given in entries:
@@ -116,7 +116,7 @@ def _client_role(connection: Connection, entries: dict[str, str], *, is_ours: bo
 
 
 def _login(connection: Connection, entries: dict[str, str], name: str, group: str, *, is_ours: bool) -> str:
-    """Creates or updates a role that logs in with the password of its entry and is a member of the group."""
+    """Creates or updates a role that logs in with the password from its entry and is a member of the group."""
     there = connection.execute(statement("admin/roles_among"), {"names": [*entries, name]})
     taken = {str(row[0]) for row in there}
     role = _name_of(name, taken, entries, is_ours=is_ours)
@@ -142,11 +142,11 @@ def _name_of(name: str, taken: set[str], entries: dict[str, str], *, is_ours: bo
 
 @contextmanager
 def _entries(passwords: Path) -> Iterator[dict[str, str]]:
-    """Yields the file's passwords by role, and appends new ones when the block ends. Only one process at a time may do
-    so.
+    """Yields the file's passwords by role, and writes them back if they have changed when the block ends. Other
+    processes wait until then.
     """
     passwords.parent.mkdir(parents=True, exist_ok=True)
-    with os.fdopen(open_own(passwords), "r+", encoding="utf-8") as file:  # libpq ignores it if others can read it
+    with os.fdopen(open_own(passwords), "r+", encoding="utf-8") as file:  # libpq ignores a file that others can read
         fcntl.flock(file, fcntl.LOCK_EX)
         lines = [line.strip().split(":") for line in file]
         entries = {line[3]: line[4] for line in lines if len(line) == 5}

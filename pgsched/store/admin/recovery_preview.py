@@ -15,7 +15,7 @@ _LOOKED_AT, _SHOWN = 20_000, 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overdue:
-    """A client's executions in a queue that fire at once: those that are due, and those that workers had claimed
+    """A client's executions in a queue that would fire at once: those that are due, and those that workers had claimed
     (``in_hand``).
     """
 

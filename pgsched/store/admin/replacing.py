@@ -2,9 +2,9 @@
 
 A record says which release made them, at which migration and for which roles. If they match what this release would
 make, nothing is changed and no lock is taken. If a later release made them, this release refuses to replace them,
-because running processes may need them. Otherwise all tables are locked at once, for as long as the replacement takes:
-a fraction of a second. A session that waits for a table lock makes all others queue behind it. So each wait is brief;
-if one of the locks is unavailable, all are released, and another attempt follows.
+because running processes may need them. Otherwise, all tables are locked together while they are replaced, which takes
+a fraction of a second. A session that waits for a table lock makes all others queue behind it, so each wait is brief:
+if a lock is unavailable, all locks are released, and another attempt follows.
 
 Before a version migrates the tables, the same locks are taken in the same way. They are kept until the transaction
 ends, so neither the version nor the replacement after it waits for a lock while holding locks that others need.
@@ -30,7 +30,7 @@ from pgsched.version import __version__
 Connection = psycopg.Connection[Any]
 
 ROLES = ("pgsched_owner", "pgsched_worker", "pgsched_api", "pgsched_client", "pgsched_reader")
-# A view, or a function whose body is parsed on creation, must come after what it names. Rights come last.
+# A view, or a function whose body is parsed on creation, must come after the objects that it names. Rights come last.
 INTERFACE_FILES = (
     "core/defaults_and_checks", "core/targets", "core/json", "core/execution_options", "core/queue_partitions",
     "core/locks", "core/execution_by_id", "core/culprits", "jobs/upstream_runs", "jobs/recurrence_rules",
@@ -46,7 +46,7 @@ INTERFACE_FILES = (
     "admin/logical_replication", "admin/api_keys", "admin/installation_settings", "admin/schema_digest",
     "admin/grants",
 )  # fmt: skip
-_AT_THE_MOST = 60.0  # seconds of trying
+_AT_THE_MOST = 60.0  # seconds to keep trying
 _AT_THE_MOST_WITH_LOCKS = 1.0
 _APART = (0.1, 0.5)
 
@@ -70,7 +70,7 @@ def is_current(connection: Connection) -> bool:
 
 
 def is_current_sql() -> bytes:
-    """Returns the statement with which ``is_current`` checks this. Only works if the tables that it reads exist."""
+    """Returns the statement that ``is_current`` runs. It fails if the tables that it reads do not exist."""
     return _recorded("admin/interface_is_current").encode()
 
 
@@ -87,7 +87,7 @@ def check_not_newer(connection: Connection) -> None:
 
 
 def _numbers(release: str) -> list[int]:
-    """Returns the numbers by which releases are compared; a pre-release counts as its release."""
+    """Returns a release's version numbers, for comparisons. A pre-release has the same numbers as its release."""
     found = re.match(r"[0-9]+(\.[0-9]+)*", release)
     return [int(number) for number in found.group().split(".")] if found else []
 
@@ -99,14 +99,15 @@ def forget(connection: Connection) -> None:
 
 
 def note_sql() -> str:
-    """Returns the text of the statements that record which interface was made, and the state of the catalogue."""
+    """Returns the statements that record which interface was made, and the state of the catalogue."""
     release = statement("admin/record_release").replace("{release}", f"'{__version__}'")
     release = release.replace("{serves_from}", f"'{serves_from()}'")
     return ";\n".join([_recorded("admin/record_interface"), release, statement("admin/record_catalogue")])
 
 
 def _recorded(name: str) -> str:
-    """Returns a statement on the interface's record. It may be printed, so its only value, a digest, is inlined."""
+    """Returns a statement that uses the interface's record. Its only value, the digest, is inlined, because the
+    statement may be printed."""
     record = statement("admin/interface_record").replace("%(digest)s", f"'{digest()}'")
     return statement(name).replace("{record}", record)
 
@@ -119,7 +120,7 @@ def lock_all(connection: Connection) -> None:
 def replace(connection: Connection, *, locked: bool = False) -> None:
     """Replaces the interface in the open transaction. Raises Unavailable if another session's lock prevents it.
 
-    If all tables are already ``locked``, it gives up early, because everyone else is waiting.
+    If all tables are already ``locked``, gives up early, because all other sessions are waiting.
     """
     _repeat(_try_to_replace, connection, _AT_THE_MOST_WITH_LOCKS if locked else at_the_most())
 
@@ -153,7 +154,7 @@ def _try_to_replace(connection: Connection) -> bool:
 
 
 def _try_to_lock(connection: Connection) -> bool:
-    # A version may still wait for a partition: an autovacuum there gives way within a second.
+    # A version may still have to wait for a lock on a partition: an autovacuum there gives way within a second.
     return _with_all_locked(connection, lambda: connection.execute(locally(waiting_for_locks("2s"))))
 
 

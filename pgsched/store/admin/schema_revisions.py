@@ -1,13 +1,12 @@
-"""The schema revisions in this release, and whether a database is at the newest.
+"""Lists the schema revisions in this release, and checks whether a database is at the newest.
 
-They are read from the version files as text, because importing Alembic, which applies them, takes longer than importing
-everything else a worker or the API needs.
+Revisions are read from the version files as text, because importing Alembic, which applies them, takes longer than
+importing everything else that a worker or the API needs.
 
-A process of an earlier release works on a later schema as long as nothing it uses has been removed. Each version states
-in ``serves_from`` how far back this holds: it names the revision of the oldest release whose processes still work. A
-version that only adds something repeats the value of the version before it; a version that removes something names a
-later revision. Migrations record the value in the database, because the earlier release does not have the version's
-file.
+A process of an earlier release works on a later schema as long as nothing it uses has been removed. In ``serves_from``,
+each version names the revision of the oldest release whose processes still work. A version that only adds something
+repeats the value of the version before it; a version that removes something names a later revision. Migrations record
+the value in the database, because the earlier release does not have the version's file.
 """
 
 import ast
@@ -23,7 +22,7 @@ from pgsched.store.core.query import column, value
 from pgsched.store.core.sql import statement
 
 SCHEMA = "pgsched"
-"""The schema that contains the version table. Names of revisions begin with it."""
+"""The schema that contains the version table. Revision names begin with the schema's name."""
 
 
 def migrations_dir() -> Path:
@@ -76,7 +75,8 @@ def _literals(source: str) -> dict[str, Any]:
 
 
 def check_schema(connection: psycopg.Connection[Any]) -> None:
-    """Raises SchemaMismatch unless the database is at this release's revision, or at a later one that serves it."""
+    """Raises SchemaMismatch unless the database is at this release's revision, or at a later one that still serves this
+    release."""
     try:
         found = revisions(connection)
     except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
@@ -99,7 +99,7 @@ def serves(found: Sequence[str], since: str | None) -> bool:
 
 
 def is_newer(found: Sequence[str]) -> bool:
-    """Whether a database has a revision that is unknown to this release and not older than it."""
+    """Whether any of these revisions is unknown to this release and not older than this release's."""
     return any(revision not in known_revisions() and not _is_before(revision) for revision in found)
 
 

@@ -68,8 +68,8 @@ async def look_up(connection: AsyncConnection[Any], wanted: Collection[tuple[str
 
 
 async def reseal_all(connection: AsyncConnection[Any], ring: KeyRing | None) -> int:
-    """Reseals all secrets that are not sealed with the first key. Returns how many. Raises CannotOpen, naming the
-    secret, if its key is missing.
+    """Reseals all secrets that are not sealed with the first key, and returns their number. If a secret's key is
+    missing, raises CannotOpen, which names the secret.
     """
     keys, done, last = sealing(ring), 0, Sealed(client_id="", name="", sealed=b"")
     while found := await rows(connection, Sealed, "admin/sealed_secrets", signing=SIGNING, **_place(last)):

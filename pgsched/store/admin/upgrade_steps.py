@@ -4,8 +4,8 @@ interface.
 Tables are migrated, and their versions are frozen. Functions, views, triggers and rights are *replaced* after every
 upgrade from ``interface/*.sql``, in the same transaction. An organisation with its own Alembic environment calls
 ``before_upgrade`` and ``after_upgrade`` around ``context.run_migrations()`` there. Its own versions may rely on the
-settings of its sessions; ours must not. So each of ours runs with pgsched's session settings, and the earlier settings
-are restored afterwards.
+settings of its sessions, but pgsched's versions must not. So each of pgsched's versions runs with pgsched's session
+settings, and the earlier settings are restored afterwards.
 """
 
 import re
@@ -39,8 +39,8 @@ def sqlalchemy_url(url: str) -> str:
 
 
 def run(sql: str) -> None:
-    """Runs SQL text, which may contain several statements, in the migration's transaction with pinned settings.
-    Offline, prints it.
+    """Runs SQL text, which may contain several statements, in the migration's transaction with pinned settings. In
+    offline mode, prints the text instead.
     """
     with pinned():
         _execute(sql)
@@ -48,8 +48,8 @@ def run(sql: str) -> None:
 
 @contextmanager
 def pinned() -> Iterator[None]:
-    """Applies pgsched's session settings to the transaction for a block, and then restores the earlier ones. An error
-    ends the transaction, so nothing is restored.
+    """Applies pgsched's session settings to the transaction for a block, and then restores the earlier ones. After an
+    error, nothing is restored, because the transaction ends.
     """
     _execute(statement("admin/remember_settings").replace("{names}", _NAMES) + PINNED_LOCALLY + ";")
     yield
@@ -58,7 +58,7 @@ def pinned() -> Iterator[None]:
 
 def _execute(sql: str) -> None:
     if context.is_offline_mode():
-        context.get_context().impl.static_output(sql)  # verbatim: compiling it as a statement would double its %
+        context.get_context().impl.static_output(sql)  # verbatim: compiling the text would double each %
         return
     _driver().execute(sql.encode())
 
@@ -129,21 +129,21 @@ def _migrates() -> bool:
 
 
 def _reached() -> list[str]:
-    """Returns pgsched's revisions from the environment's version table, which need not be ours. Reads it with the
-    settings of the environment's sessions.
+    """Returns pgsched's revisions from the environment's version table, which need not be pgsched's own. Reads the
+    table with the settings of the environment's sessions.
     """
     return [head for head in context.get_context().get_current_heads() if head.startswith(f"{SCHEMA}_")]
 
 
 def _record_revision(reached: list[str]) -> None:
-    """Records the reached revisions in our own version table, for an environment that keeps its versions in another
-    table.
+    """Records the reached revisions in pgsched's own version table, for an environment that keeps its versions in
+    another table.
     """
     _driver().execute(statement("admin/record_revisions"), {"reached": reached})
 
 
 def roles_sql() -> str:
-    """Returns the script that creates the roles, for a role with CREATEROLE."""
+    """Returns the script with which a role with CREATEROLE creates pgsched's roles."""
     return files("pgsched.store").joinpath("roles.sql").read_text(encoding="utf-8")
 
 

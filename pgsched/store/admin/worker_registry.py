@@ -16,10 +16,11 @@ from pgsched.store.core.sql import statement
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredWorker:
     """A worker as other workers see it. ``served`` and ``paused`` are first partitions of queues; ``delivers`` lists
-    its capabilities (``domain.capability``); instants are the database's, in seconds.
+    its capabilities (``domain.capability``); instants are in seconds, by the database's clock.
 
-    ``held`` is why the installation is held, if it is. A worker is ``gone`` if none of its sessions is left, ``lost``
-    once it has been declared lost and its rows may be taken back, and ``draining`` if it must begin nothing more.
+    ``held`` is the reason why the installation is held, or None. A worker is ``gone`` if it has no sessions left,
+    ``lost`` once it has been declared lost and its rows may be taken back, and ``draining`` if it must begin nothing
+    more.
     """
 
     id: int
@@ -66,7 +67,7 @@ async def declare(connection: AsyncConnection[Any], worker: int, delivers: Seque
 
 
 async def renew(connection: AsyncConnection[Any], worker: int, term: timedelta) -> bool:
-    """Renews the worker's registration. Returns False if it has been declared lost meanwhile."""
+    """Renews the worker's registration. Returns False if the worker has been declared lost in the meantime."""
     cursor = await connection.execute(statement("admin/renew_worker"), {"worker": worker, "term": term})
     return await cursor.fetchone() is not None
 
@@ -90,14 +91,14 @@ async def declare_lost(connection: AsyncConnection[Any], found: Sequence[Registe
 
 
 async def forget(connection: AsyncConnection[Any], workers: Sequence[int]) -> None:
-    """Deletes lost workers whose rows were taken back."""
+    """Deletes the rows of lost workers whose executions were taken back."""
     await connection.execute(statement("admin/forget_workers"), {"workers": list(workers)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """The queues of a worker that exist and are not pulled. ``queues`` has their first partitions, ``paused`` those of
-    the paused ones, and ``names`` the queue names by number.
+    """The queues of a worker that exist and are not pulled. ``queues`` has their first partitions, ``paused`` the first
+    partitions of the paused queues, and ``names`` the queue names by number.
     """
 
     queues: list[int]
@@ -134,7 +135,7 @@ def _numbers(partitions: Iterable[int]) -> list[int]:
 
 
 def of_host(connection: Connection[Any], host: str) -> list[str]:
-    """Returns the names of a machine's workers that are alive according to the database."""
+    """Returns the names of the workers on a machine that are alive according to the database."""
     return [row[0] for row in connection.execute(statement("admin/workers_of_host"), {"host": host})]
 
 

@@ -1,8 +1,8 @@
 """Carries out bulk operations in chunks, each in a transaction that records its progress.
 
 So a crash between two chunks loses and repeats nothing, however many workers there are. A backfill's rows are planned
-at most ``AHEAD`` before they fire. So other due executions run in between, and little has to be undone if the backfill
-is cancelled.
+at most ``AHEAD`` before they fire, so that other due executions run in between and little has to be undone if the
+backfill is cancelled.
 """
 
 import asyncio
@@ -22,8 +22,8 @@ from pgsched.store.core.query import column, rows
 from pgsched.store.core.sql import statement
 
 MOST = 50
-"""Rows changed per chunk. Each row uses a subtransaction, and if there were more than PostgreSQL caches, every other
-session would slow down.
+"""Maximum rows changed per chunk. Each row uses a subtransaction; with more subtransactions than PostgreSQL caches,
+every other session would slow down.
 """
 _PLANNED = 250
 AHEAD = timedelta(seconds=2)
@@ -49,7 +49,7 @@ class Taken:
 
     @property
     def room(self) -> int:
-        """How many rows may be planned now. At least one, once the last planned row is close to firing."""
+        """The number of rows that may be planned now: at least one, if the last planned row is close to firing."""
         lead = self.paced_until - self.now
         found = max(0, int(self.rate * (AHEAD - lead).total_seconds()))
         return max(1, found) if lead <= AHEAD / 2 else found
@@ -66,14 +66,14 @@ async def active(connection: AsyncConnection[Any]) -> list[Active]:
 
 
 async def advance(connection: AsyncConnection[Any], one: Active) -> Chunk:
-    """Does the next chunk of an operation. Raises InvalidSchedule or OverflowError if a backfill cannot continue."""
+    """Processes an operation's next chunk. Raises InvalidSchedule or OverflowError if a backfill cannot continue."""
     if one.action == "backfill":
         return await plan_chunk(connection, one.id, most=_PLANNED)
     return await internal_verbs.advance_bulk(connection, one.id, most=MOST)
 
 
 async def give_up(connection: AsyncConnection[Any], id: UUID, error: Exception) -> bool:
-    """Stops an operation that cannot continue, with the reason. Returns True if it was still active."""
+    """Stops an operation that cannot continue, and records the reason. Returns True if it was still active."""
     async with connection.transaction():
         if not await verbs.stop_bulk(connection, id, actor=_ENDED_BY):
             return False
@@ -84,8 +84,9 @@ async def give_up(connection: AsyncConnection[Any], id: UUID, error: Exception) 
 async def plan_chunk(connection: AsyncConnection[Any], id: UUID, *, most: int) -> Chunk:
     """Accounts for at most ``most`` instants of a backfill, in one transaction.
 
-    Plans nothing while earlier rows are still far ahead, while other rows of the partition are late, or while another
-    worker is processing the backfill. Raises InvalidSchedule or OverflowError if the job's schedule is no longer valid.
+    Plans nothing while earlier rows are still far from firing, while other rows of the partition are late, or while
+    another worker is processing the backfill. Raises InvalidSchedule or OverflowError if the job's schedule is no
+    longer valid.
     """
     async with connection.transaction():
         found = await rows(connection, Taken, "bulk/take_backfill", operation=id)

@@ -1,7 +1,7 @@
 """Counts the instants that a backfill would run.
 
-An instant counts as run if history contains its success. If history does not keep successes, or no longer keeps this
-one, the instant counts as not run.
+An instant counts as run if history contains its success. If history does not keep successes, or no longer keeps that
+success, the instant counts as not run.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ async def count_instants(connection: AsyncConnection[Any], wanted: Range) -> tup
 
 
 async def recurrence_of(connection: AsyncConnection[Any], job_id: UUID) -> Recurrence:
-    """Returns when a job fires. Raises NotFound, and InvalidSchedule if its schedule is invalid."""
+    """Returns a job's recurrence. Raises NotFound, and InvalidSchedule if its schedule is invalid."""
     missing = f"there is no job {job_id}; the ids are in the list of jobs"
     job = await one(connection, Definition, "bulk/job_to_backfill", missing, job=job_id)
     return await asyncio.to_thread(job.recurrence)
@@ -64,7 +64,7 @@ def instants_in(found: Recurrence, wanted: Range) -> int:
 
 
 async def _succeeded(connection: AsyncConnection[Any], wanted: Range) -> AsyncIterator[list[int]]:
-    """Yields successful instants in blocks, so that millions of them are not in memory at once."""
+    """Yields successful instants in blocks, because there may be millions."""
     async with connection.transaction(), connection.cursor("succeeded", row_factory=tuple_row) as cursor:
         span = {"job": wanted.job_id, "start": wanted.start, "end": wanted.end}
         await cursor.execute(statement("bulk/succeeded_instants"), span)

@@ -9,7 +9,9 @@ from pgsched.domain.round_robin import Payers
 from pgsched.store.lookup.row_types import Json
 
 Action = Literal["cancel", "reschedule", "replay", "discard", "backfill", "pause", "resume", "cancel_jobs"]
-"""What a bulk operation does to waiting or running executions, dead letters, past instants of a job, or jobs."""
+"""Actions that a bulk operation can apply: to waiting or running executions, dead letters, past instants of a job, or
+jobs.
+"""
 ACTIONS: tuple[Action, ...] = get_args(Action)
 COUNTED_WITHIN = 5.0
 """Seconds after which counting stops."""
@@ -31,7 +33,7 @@ class BulkAsked:
 class BulkOperation:
     """A bulk operation and its progress.
 
-    ``total`` is how many rows the filter selected, None if there was no time to count them. The ``skipped`` rows had
+    ``total`` is how many rows the filter selected, or None if there was no time to count them. The ``skipped`` rows had
     begun, ended or stopped matching when their turn came; the ``failed`` rows could not be changed. An instant of a
     backfill is ``done`` once it has a row. ``reason`` says what the operation waits for, or why it was stopped. An
     operation without a ``rate`` was done at once.
@@ -78,7 +80,7 @@ class BulkDetail(BulkOperation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Active:
-    """An unfinished operation, and the clients whose rows it changes; None means all."""
+    """An unfinished operation, and the clients whose rows it changes; None stands for all clients."""
 
     id: UUID
     action: str

@@ -20,8 +20,8 @@ async def ask(
     counted_within: float = COUNTED_WITHIN,
     **given: Any,
 ) -> BulkAsked:
-    """Counts the rows that the JSON filter selects, as far as time allows, and starts the operation unless it is a dry
-    run.
+    """Counts the rows that the JSON filter selects until time runs out, and then starts the operation unless it is a
+    dry run.
 
     ``given`` are further arguments of ``verbs.bulk``. Raises the driver's error if the operation is refused, and
     InvalidSchedule if a job has no instants to backfill.
@@ -30,7 +30,7 @@ async def ask(
     if action != "backfill":
         id, matched, complete = await verbs.bulk(connection, action, filter, dry_run=dry_run, **given)
         return BulkAsked(id=id, matched=matched or 0, complete=complete)
-    await verbs.bulk(connection, action, filter, dry_run=True, **given)  # may refuse, before anything is counted
+    await verbs.bulk(connection, action, filter, dry_run=True, **given)  # refuses before anything is counted
     instants, skipped = await count_instants(connection, Range.of(filter))
     id = None if dry_run else (await verbs.bulk(connection, action, filter, **given))[0]
     return BulkAsked(id=id, matched=instants, complete=True, skipped=skipped)

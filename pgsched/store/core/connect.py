@@ -19,11 +19,11 @@ Connection = AsyncConnection[tuple[Any, ...]]
 
 PATIENCE: LiteralString = "250ms"
 _INSTANCE = "fallback_application_name"
-_PREPARED = 1000  # statement texts: a few dozen per queue, each for one of its partitions or for all of them
+_PREPARED = 1000  # statement texts: a few dozen per queue, each for one partition or for all partitions
 
 
 def signed(url: str, instance: str) -> str:
-    """Returns the address with the worker's instance name added. Other workers see by that name that the worker is
+    """Returns the address with the worker's instance name added, by which other workers see that the worker is
     alive.
     """
     return make_conninfo(url, **{_INSTANCE: instance})
@@ -62,15 +62,15 @@ def _ways(url: str, role: str) -> dict[str, Any]:
 
 _LAST_STATEMENT = 1.0
 _UNUSED = 60.0
-"""A seldom needed connection is closed after this many seconds without use. No pass of a service takes that long."""
+"""Seconds without use after which a seldom-needed connection is closed. No turn of a service takes that long."""
 
 
 class Link:
     """A role's connection, opened when it is first needed and reopened after it breaks.
 
-    Each new connection is passed to ``greet`` and then to ``warm`` before any caller gets it. ``warm`` also receives
-    whether it is the first connection, when no work is waiting yet. If either raises, the connection is closed. A
-    connection needed only ``seldom`` is closed when idle. Links with the same ``lineage`` share what they know about
+    Each new connection is passed to ``greet`` and then to ``warm`` before any caller gets it. ``warm`` is also told
+    whether this is the first connection: at that time, no work is waiting. If either raises, the connection is closed.
+    A connection needed only ``seldom`` is closed when idle. Links with the same ``lineage`` share what they know about
     servers, and leave a server that has been replaced.
     """
 
@@ -102,7 +102,7 @@ class Link:
 
     @property
     def open(self) -> Connection | None:
-        """The connection, if there is one and it is open as far as we know."""
+        """The connection, or None if there is none or it is known to be closed."""
         return None if self._connection is None or self._connection.closed else self._connection
 
     async def _connect(self) -> Connection:

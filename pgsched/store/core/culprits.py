@@ -58,7 +58,7 @@ def is_of_a_row(error: BaseException) -> bool:
     if isinstance(error, psycopg.Error):
         state = error.sqlstate
         if state is None:
-            return isinstance(error, psycopg.DataError)  # it never reached the server
+            return isinstance(error, psycopg.DataError)  # the statement never reached the server
         return state.startswith(_OF_A_ROW) or state in _LOCKS or state == _TOO_LONG
     return isinstance(error, _RAISED)
 
@@ -127,5 +127,5 @@ def reason_of(error: Exception) -> str:
 
 
 def clean(text: str) -> str:
-    """Returns the text without anything that the database cannot store."""
+    """Returns the text without characters that the database cannot store."""
     return text.replace("\x00", "").encode("utf-8", "replace").decode()

@@ -46,7 +46,8 @@ def check_fitness(connection: psycopg.Connection[Any]) -> None:
 
 
 def check_not_following(connection: psycopg.Connection[Any]) -> None:
-    """Raises Conflict if executions are replicated into this database: the source's workers call their targets."""
+    """Raises Conflict if executions are replicated into this database, because the source's workers call their
+    targets."""
     if found := [row[0] for row in connection.execute(statement("core/subscriptions"))]:
         raise Conflict(
             f"executions are replicated here from another database, by the subscription {', '.join(found)}: run "
@@ -55,7 +56,7 @@ def check_not_following(connection: psycopg.Connection[Any]) -> None:
 
 
 def problem_of(found: DatabaseSettings) -> str | None:
-    """Returns why pgsched cannot use such a database, or None if it can."""
+    """Returns why pgsched cannot use a database with these settings, or None if it can."""
     if found.major < OLDEST:
         return f"its server is PostgreSQL {found.major}; it must be {OLDEST} or later"
     if found.encoding != "UTF8":

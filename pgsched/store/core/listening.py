@@ -6,5 +6,5 @@ from psycopg import AsyncConnection, sql
 
 
 async def listen(connection: AsyncConnection[Any], channel: str) -> None:
-    """Subscribes this connection to a channel. A channel's name cannot be a query parameter."""
+    """Subscribes this connection to a channel."""
     await connection.execute(sql.SQL("listen {}").format(sql.Identifier(channel)))

@@ -1,7 +1,7 @@
 """Runs a transaction on a new connection, as commands, checks and migrations do.
 
-This works through any pooler. No statement is prepared: it would stay on the server connection, where another client
-may use the same name. Settings last only for the transaction.
+This works through any pooler. No statement is prepared, because it would stay on the server connection, where another
+client may use the same name. Settings last only for the transaction.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -25,8 +25,8 @@ _WAYS: dict[str, Any] = KEPT_ALIVE | {
 
 @contextmanager
 def transaction(url: str) -> Iterator[Connection[Any]]:
-    """Commits when the block ends; rolls back if the block raises. Raises psycopg.OperationalError if no server
-    answers.
+    """Runs the block in a transaction, which is rolled back if the block raises. Raises psycopg.OperationalError if no
+    server responds.
     """
     with connect(url) as connection:
         connection.execute(command_locally(connection))
@@ -50,8 +50,8 @@ async def transaction_async(url: str) -> AsyncIterator[AsyncConnection[Any]]:
 
 @asynccontextmanager
 async def lending(url: str) -> AsyncIterator[Lend]:
-    """Lends one connection to its callers in turn, each in a transaction of its own. Reconnects if the connection
-    breaks.
+    """Yields a function that lends one connection to its callers in turn, each time in a new transaction. Reconnects if
+    the connection breaks.
     """
     kept: AsyncConnection[Any] | None = None
 

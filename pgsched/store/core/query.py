@@ -23,7 +23,7 @@ _TIMESTAMPTZ = postgres.types["timestamptz"].oid
 
 
 class _Instant(TimestamptzLoader):
-    """Reads an instant in UTC. Infinity becomes None; an instant outside Python's range becomes its first or last
+    """Reads an instant in UTC. Infinity becomes None; an instant outside Python's range becomes the earliest or latest
     datetime.
     """
 
@@ -97,6 +97,6 @@ def reading(connection: AsyncConnection[Any], factory: AsyncRowFactory[Row]) -> 
 
 def read_exactly(reader: AsyncConnection[Any] | AsyncCursor[Any]) -> None:
     """Makes a connection or cursor return instants in UTC, and JSON as text."""
-    if reader.adapters.get_loader(_TIMESTAMPTZ, Format.TEXT) is not _Instant:  # a cursor may have inherited it
+    if reader.adapters.get_loader(_TIMESTAMPTZ, Format.TEXT) is not _Instant:  # a cursor may have inherited the loader
         reader.adapters.register_loader("timestamptz", _Instant)
         reader.adapters.register_loader("jsonb", _Json)

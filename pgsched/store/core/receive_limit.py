@@ -1,8 +1,8 @@
 """Limits how much a session receives, whatever its server sends.
 
 libpq reads each message whole, up to a gigabyte, collects notices and notifications, and keeps a buffer as large as the
-largest message until the session ends. A client's function that decides what is sent controls that memory: an error's
-message, detail and hint can have any length. No session setting prevents this, because a function can change settings.
+largest message until the session ends. So a client's function controls that memory: an error's message, detail and hint
+can have any length. No session setting prevents this, because a function can change settings.
 So everything the server sends passes through a meter on its way to libpq, and the meter ends the session at the limit.
 
 The meter replaces the connection's socket once the socket is open, whether TCP or Unix, with or without TLS.

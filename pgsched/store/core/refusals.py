@@ -60,7 +60,7 @@ _BY_CLASS: dict[str, tuple[type[PgschedError], str]] = {
 
 
 def refusal(error: Any) -> PgschedError | None:
-    """Returns pgsched's error for a driver's error, or None if only a bug explains it.
+    """Returns pgsched's error for a driver's error, or None if only a bug can explain it.
 
     Accepts errors of psycopg, psycopg2 and asyncpg, including those wrapped by SQLAlchemy. The message ends with what
     to do.
@@ -76,7 +76,7 @@ def refusal(error: Any) -> PgschedError | None:
     if state == "23514":
         return _broken_rule(_told(driver, "constraint_name", "constraint_name") or message)
     found = _BY_STATE.get(state) or _BY_CLASS.get(state[:2])
-    if state == "54000" and "NOTIFY" in message:  # a keyword in all languages; other limits are the caller's fault
+    if state == "54000" and "NOTIFY" in message:  # the keyword is never translated; other limits are the caller's fault
         found = _FULL
     elif state == "08P01" and "statement pooling" in message:
         found = _BY_STATEMENT
@@ -84,14 +84,15 @@ def refusal(error: Any) -> PgschedError | None:
 
 
 def _told(driver: Any, name: str, of_asyncpg: str) -> str | None:
-    """Returns a field of the server's error. With asyncpg, SQLAlchemy's error has asyncpg's as its cause."""
+    """Returns a field of the server's error. When SQLAlchemy wraps asyncpg, asyncpg's error is the error's cause."""
     if (diag := getattr(driver, "diag", None)) is not None:
         return getattr(diag, name, None)
     return getattr(driver, of_asyncpg, None) or getattr(driver.__cause__, of_asyncpg, None)
 
 
 def _without_state(driver: Any) -> PgschedError | None:
-    """Handles errors without an SQLSTATE: the request never reached the server, or its response never came back."""
+    """Like ``refusal``, for an error without an SQLSTATE: the request never reached the server, or the response never
+    came back."""
     kinds = {kind.__name__ for kind in type(driver).__mro__}
     if "DataError" in kinds:  # asyncpg's DataError is also an InterfaceError
         return InvalidInput(_sentence(str(driver), "write a value that PostgreSQL can store"))

@@ -34,7 +34,7 @@ _WAYS = KEPT_ALIVE | {"application_name": "pgsched call"}
 _ROLE = "{role}"
 _LARGEST_KEPT = 256 * 1024  # bytes received in a call, above which libpq's buffer is too large to keep
 _REFUSED_FOR = 0.5  # seconds before a failed login is tried again: a login costs as much as many calls
-_WHERE = ("host", "hostaddr", "port", "dbname", "service")  # the database's own address is known to have sessions
+_WHERE = ("host", "hostaddr", "port", "dbname", "service")  # the database's own address is known to keep sessions
 
 
 class SaidTooMuch(Exception):
@@ -50,9 +50,9 @@ class SaidTooMuch(Exception):
 class Sessions:
     """Lends sessions, up to ``most`` at a time. Idle sessions are kept, and closed to make room for other roles.
 
-    ``login`` holds the connection parameters that override those of ``url``; ``{role}`` in ``login`` is replaced by the
+    ``login`` holds connection parameters that override those of ``url``; ``{role}`` in ``login`` is replaced with the
     role's name. After a failed login, the role is not tried again for a moment. Raises InvalidSettings for invalid
-    connection parameters. ``trusted`` sessions are not metered, because only our own code decides what is sent to them.
+    connection parameters. ``trusted`` sessions are not metered, because only pgsched decides what is sent to them.
     """
 
     def __init__(self, url: str, login: str, *, most: int, trusted: bool = False) -> None:
@@ -71,9 +71,9 @@ class Sessions:
     async def work(self, role: str, transaction: Callable[[Connection], Awaitable[None]]) -> None:
         """Runs ``transaction`` in an autocommit session of this role's login. If the session breaks, runs it once more
         in a new session, because most sessions that break were idle while the server was restarted. So the transaction
-        must be fenced.
+        must be fenced against running twice.
 
-        Raises Unavailable if no session is available, and SaidTooMuch.
+        Raises Unavailable if no session is available, and SaidTooMuch if the server sends too much.
         """
         try:
             async with self._lend(role) as connection:
@@ -103,7 +103,7 @@ class Sessions:
                 await self._take_back(connection, login["user"])
 
     async def close(self) -> None:
-        """Closes idle sessions. Lent sessions end with their calls."""
+        """Closes idle sessions, but none that are lent."""
         while self._idle:
             await self._end(self._idle.popitem()[0])
 
@@ -111,7 +111,7 @@ class Sessions:
         given = {name: value.replace(_ROLE, role) for name, value in self._login.items()}
         own = dict(self._own)
         if given.get("user", own.get("user")) != own.get("user"):
-            own["password"] = ""  # this password, like PGPASSWORD, is another login's; a password file is still read
+            own["password"] = ""  # the password in the URL or PGPASSWORD is another login's; a password file is read
         return {"user": ""} | own | given
 
     def _idle_as(self, user: str) -> Connection | None:
@@ -191,7 +191,7 @@ def _is_break(error: psycopg.Error) -> bool:
 
 
 def cut(connection: Connection) -> None:
-    """Cuts off a session whose server does not respond: whoever waits for the session then gets an OperationalError."""
+    """Cuts off a session whose server does not respond. Code waiting for the session then gets an OperationalError."""
     with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.fileno())) as line:
         line.shutdown(socket.SHUT_RDWR)
 
@@ -199,7 +199,7 @@ def cut(connection: Connection) -> None:
 def _parameters(text: str) -> dict[str, str]:
     try:
         return {name: str(value) for name, value in conninfo_to_dict(text).items() if value is not None}
-    except psycopg.ProgrammingError:  # its message contains the input, with the password
+    except psycopg.ProgrammingError:  # the error's message contains the input, with the password
         raise InvalidSettings(
             f"sql_login is not a valid connection string: write, for example, user={_ROLE} password=…, and put a "
             "value with spaces in single quotes"

@@ -2,8 +2,9 @@
 
 An operator may give a database another ``datestyle``, and a tenant who may create objects in a schema of the
 ``search_path`` may redefine ``=`` for our types. Neither may change what our statements mean or how results are read.
-The settings are applied after connecting, because connection poolers refuse ``options`` in a startup packet, and with
-statements that look up no names. The operator decides how commits are flushed and whether the database accepts writes.
+The settings are applied after connecting, because connection poolers refuse ``options`` in a startup packet. The
+statements that apply them look up no names. The operator decides how commits are flushed and whether the database
+accepts writes.
 
 A session's settings stay with the server connection, which a pooler may give to another client after each transaction.
 So they are applied for the whole session on only two kinds of connections: those of workers, which need sessions
@@ -40,7 +41,7 @@ _UNBOUNDED: LiteralString = "set transaction_timeout = 0; "
 stay within these limits.
 """
 PINNED: LiteralString = READING + "; set search_path = pg_catalog, pg_temp"
-"""``READING``, and where names without a schema are looked up."""
+"""``READING``, and the schemas in which names without a schema are looked up."""
 
 
 def locally(statements: LiteralString) -> LiteralString:
@@ -72,21 +73,21 @@ REQUEST: LiteralString = (
     "set statement_timeout = '15s'; set lock_timeout = '10s'; "
     "set idle_in_transaction_session_timeout = '150s'; set jit = off; "
 )
-# A user waits for a command and can interrupt it; the server then cancels the command's statement. How long a command
-# takes depends on the request.
+# Statements have no time limit, because how long a command takes depends on the request. The user who waits for it can
+# interrupt it; the server then cancels the statement.
 _COMMAND = (
     f"set statement_timeout = 0; set lock_timeout = '30s'; set idle_in_transaction_session_timeout = '5min'; "
     f"{KEPT_ALIVE_BY_THE_SERVER}set client_connection_check_interval = '2s'; {PINNED}"
 )
 # The execution's timeout limits how long a handler's transaction takes.
 HANDLER: LiteralString = KEPT_ALIVE_BY_THE_SERVER + "set client_connection_check_interval = '2s'; "
-# A request acts as the API, whatever else its login may do.
+# A request acts as the API's role, whatever else its login may do.
 AS_API: LiteralString = "set role pgsched_api"
 _REQUEST_AS_API: LiteralString = f"{REQUEST}{PINNED}; {AS_API}"
 # Diagnosis of a server that may be in trouble should add little load.
 DOCTOR_LOCALLY = locally("set statement_timeout = '3s'; set lock_timeout = '500ms'; set jit = off")
 # The server notices that a client is gone, even in the middle of a function that never ends. The role's own
-# ``search_path`` applies, because its functions look up their names, not ours.
+# ``search_path`` applies, because the role's functions look up names in it.
 _CALL: LiteralString = (
     KEPT_ALIVE_BY_THE_SERVER
     + (
@@ -99,7 +100,7 @@ QUIETLY: LiteralString = "set local client_min_messages = warning"
 
 
 def waiting_for_locks(patience: LiteralString) -> LiteralString:
-    """Returns the SET statement that limits how long the session's statements wait for a lock, such as ``250ms``."""
+    """Returns the SET statement that limits the session's waits for locks to this time, such as ``250ms``."""
     return f"set lock_timeout = '{patience}'; "
 
 
@@ -113,7 +114,7 @@ async def pin(connection: AsyncConnection[Any], more: LiteralString = "") -> Non
 
 
 async def pin_handler(connection: AsyncConnection[Any]) -> None:
-    """Like ``pin`` but without the ``search_path``, for sessions in which handlers also look up names of their own."""
+    """Like ``pin``, but without the ``search_path``, for sessions in which handlers also look up names of their own."""
     await _set(connection, HANDLER + READING)
 
 

@@ -1,12 +1,12 @@
-"""Loads SQL statements, each read once from a file of its own, which is named by subject and verb.
+"""Loads SQL statements. Each has a file of its own, named by subject and verb, which is read once.
 
-Some statements have optional clauses that differ from call to call; ``core/clauses.sql`` contains these by name, with
-their reasons.
+Some statements have optional clauses that differ from call to call; ``core/clauses.sql`` contains the clauses by name,
+with their reasons.
 
 A hot-path statement works on several partitions at once. A line ``-- then`` divides its file into two halves: what
-happens in each partition, on the partition's own table, and what is then done with the rows of all of them. Naming the
-tables keeps the other partitions out of planning and lets PostgreSQL keep the plan; a single statement saves a round
-trip per partition.
+happens in each partition, on the partition's own table, and what is then done with the rows of all partitions. Naming
+the tables keeps the other partitions out of planning and lets PostgreSQL keep the plan; a single statement saves a
+round trip per partition.
 """
 
 import re
@@ -20,23 +20,23 @@ from pgsched.domain.queue_partitions import first_of, partitions_of
 
 @cache
 def statement(name: str) -> LiteralString:
-    """Returns the text of ``statements/<name>.sql``, such as ``live/claim``. The file ships with the package, so its
-    text counts as literal.
+    """Returns the text of ``statements/<name>.sql``, such as ``live/claim``. The file ships with the package, so the
+    text is typed as a literal.
     """
     return files("pgsched.store").joinpath("statements", f"{name}.sql").read_text(encoding="utf-8")
 
 
 @cache
 def statement_in(name: str, partition: int, clauses: tuple[str, ...] = (), order: LiteralString = "") -> LiteralString:
-    """Like ``statement_with``, for one partition: ``{p}`` is replaced by its number."""
+    """Like ``statement_with``, for one partition: ``{p}`` is replaced with the partition's number."""
     return statement_with(name, clauses, order).replace("{p}", str(partition))
 
 
 @lru_cache(maxsize=1024)
 def statement_with(name: str, clauses: tuple[str, ...] = (), order: LiteralString = "") -> LiteralString:
     """Returns a statement with its placeholders filled in: ``{clauses}`` becomes the named clauses of
-    ``core/clauses.sql``, ``{order}`` becomes " desc" if rows are read from the end, and ``{claimed}`` the clause of
-    that name.
+    ``core/clauses.sql``, ``{order}`` becomes ``order`` (" desc" to read rows from the end), and ``{claimed}`` becomes
+    the clause of that name.
     """
     text = "".join("\n" + _clauses()[clause] for clause in clauses)
     found = statement(name).replace("{claimed}", _clauses()["claimed"])
@@ -45,8 +45,8 @@ def statement_with(name: str, clauses: tuple[str, ...] = (), order: LiteralStrin
 
 @lru_cache(maxsize=256)
 def statement_among(name: str, partitions: tuple[int, ...], clauses: tuple[str, ...] = ()) -> LiteralString:
-    """Like ``statement_with``, for rows of these partitions: ``{partitions}`` is replaced by their numbers. If the
-    numbers were a parameter, a cached plan would read the rows of all partitions and discard most of them.
+    """Like ``statement_with``, for rows of these partitions: ``{partitions}`` is replaced with their numbers. If the
+    numbers were a parameter, a cached plan would read the rows of all partitions and discard most rows.
     """
     numbers = ", ".join(map(str, sorted(partitions)))
     text: LiteralString = statement_with(name, clauses).replace("{partitions}", f"'{{{numbers}}}'::smallint[]")
@@ -63,8 +63,8 @@ def _clauses() -> dict[str, LiteralString]:
 def statement_over(
     name: str, partitions: tuple[int, ...], clauses: tuple[str, ...] = (), order: LiteralString = ""
 ) -> LiteralString:
-    """Like ``statement_with``, over these partitions: ``{p}`` is replaced by each one's number, and ``{rows}`` by the
-    rows of all of them.
+    """Like ``statement_with``, over these partitions: ``{p}`` is replaced with each partition's number, and ``{rows}``
+    with the rows of all partitions.
     """
     each, then = statement_with(name, clauses, order).split("\n-- then\n")
     parts = ",\n".join(f"part_{p} as (\n{each.replace('{p}', str(p))}\n)" for p in partitions)
@@ -74,8 +74,8 @@ def statement_over(
 
 
 def together(partitions: Iterable[int]) -> list[tuple[int, ...]]:
-    """Groups partitions into those that one statement names: a single partition, or all of a queue. This keeps the
-    number of statement texts small, so they stay prepared.
+    """Groups partitions so that one statement covers each group: a single partition, or all partitions of a queue. This
+    keeps the number of statement texts small, so that the statements stay prepared.
     """
     queues: dict[int, list[int]] = {}
     for partition in partitions:

@@ -31,7 +31,7 @@ def check_texts(parameters: Mapping[str, Any]) -> None:
 
 
 def check_no_bytes(name: str, value: Any) -> None:
-    """Raises InvalidInput for bytes. JSON encodes them as base64, which may be intended only in a payload."""
+    """Raises InvalidInput if the value contains bytes. JSON would encode them as base64, which only payloads allow."""
     if isinstance(value, bytes | bytearray | memoryview):
         raise InvalidInput(f"{name} cannot contain {value!r:.80}: write a string")
     for one in value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ():
@@ -39,7 +39,8 @@ def check_no_bytes(name: str, value: Any) -> None:
 
 
 def json_of(settings: Mapping[str, Any]) -> str:
-    """Returns the settings of a client, a queue or the installation as JSON. Raises InvalidInput if it cannot."""
+    """Returns the settings of a client, a queue or the installation as JSON. Raises InvalidInput if JSON cannot
+    represent them, or if they contain a NUL character."""
     try:
         text = orjson.dumps(dict(settings)).decode()
     except (TypeError, orjson.JSONEncodeError) as error:

@@ -4,10 +4,10 @@ Each promotion of a standby begins a new timeline. A primary that was only froze
 timeline when it comes back: it accepts writes, unaware that a standby has been promoted. So pgsched asks each new
 connection for its server's timeline. The newest timeline seen is the valid one: a connection to a server with an older
 timeline is closed, even if it was opened earlier. If the address names several hosts, the others are then tried. A
-server that does not reveal its timeline is accepted; some managed servers do not.
+server that does not reveal its timeline, such as some managed servers, is accepted.
 
 Each process knows only what it has seen itself. If all its connections lead to the old primary, it learns of the new
-one through ``look_at_all``, provided that the address names both.
+primary through ``look_at_all``, provided that the address names both servers.
 """
 
 import os
@@ -48,7 +48,7 @@ class Lineage:
         return found
 
     async def note(self, connection: AsyncConnection[Any]) -> None:
-        """Records the timeline of the connection's server, and breaks connections to servers with an older one."""
+        """Records the timeline of the connection's server, and breaks connections to servers with an older timeline."""
         server, timeline = self._of[connection] = await _read(connection)
         if timeline > self._newest.get(server, 0):
             self._newest[server] = timeline
@@ -57,7 +57,7 @@ class Lineage:
                     _break(other)
 
     async def look_at_all(self, url: str) -> None:
-        """Records the timeline of every server in the address, or does nothing if it names only one."""
+        """Records the timeline of every server in the address. Does nothing if the address names only one server."""
         hosts = hosts_of(url)
         for address in hosts if len(hosts) > 1 else []:
             with suppress(psycopg.Error):
@@ -82,7 +82,7 @@ class Lineage:
 
 
 def hosts_of(url: str) -> list[str]:
-    """Splits the address into one for each of its hosts."""
+    """Splits an address into one address per host."""
     given = conninfo_to_dict(url)
     hosts, ports = (str(given.get(name) or "").split(",") for name in ("host", "port"))
     if len(ports) == 1:
@@ -91,8 +91,8 @@ def hosts_of(url: str) -> list[str]:
 
 
 def _break(connection: AsyncConnection[Any]) -> None:
-    """Shuts down the connection's socket, so that waiting for a response fails at once: a commit may wait forever for a
-    standby.
+    """Shuts down the connection's socket, so that waiting for a response fails at once. Otherwise, a commit might wait
+    forever for a standby.
     """
     with suppress(psycopg.OperationalError, OSError), socket.socket(fileno=os.dup(connection.fileno())) as found:
         found.shutdown(socket.SHUT_RDWR)

@@ -77,7 +77,7 @@ class verb(Generic[_Given, _Answer]):
 
 
 class internal_verb(verb[_Given, _Answer]):
-    """Like ``verb``, in the schema ``pgsched_internal``."""
+    """Like ``verb``, but for the schema ``pgsched_internal``."""
 
     schema = "pgsched_internal"
 

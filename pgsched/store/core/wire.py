@@ -1,8 +1,8 @@
 """The wire format of rows on the hot path and in bulk loads: binary, and decoded no further than delivery needs.
 
 UUIDs stay sixteen bytes, instants stay the server's own count (microseconds since 2000-01-01 UTC), and JSON stays text
-until it is needed. Arrays are packed here in one step, because a general dumper goes element by element. The formats
-are PostgreSQL's binary send and receive formats.
+until it is needed. Arrays are packed here in one step, because psycopg's dumper packs one element at a time. The
+formats are PostgreSQL's binary send and receive formats.
 """
 
 import struct
@@ -52,18 +52,18 @@ def to_datetime(instant: int) -> datetime:
 
 
 def to_instant(moment: datetime) -> Instant:
-    """Returns an aware datetime as a wire count."""
+    """Converts an aware datetime to an instant on the wire."""
     return Instant(microseconds(moment))
 
 
 def microseconds(moment: datetime) -> int:
-    """Returns an aware datetime as a wire count, in a plain int."""
+    """Like ``to_instant``, but returns a plain int."""
     since = moment - EPOCH
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
 LAST = to_instant(datetime(9999, 12, 30, tzinfo=UTC))
-"""The last instant for which a job gets a row; its start may be up to a day later."""
+"""The last instant for which a job gets a row; the execution may start up to a day later."""
 
 
 def _array(element: int, length: int, values: Iterable[bytes], count: int) -> bytes:
@@ -146,7 +146,7 @@ def register(connection: AsyncConnection[Any]) -> None:
 
 
 def register_arrays(context: AdaptContext) -> None:
-    """Registers the dumpers only: a handler's or caller's connection or cursor still reads with psycopg's own types."""
+    """Registers only the dumpers, so that a handler's or caller's connection or cursor still reads psycopg's types."""
     adapters = context.adapters
     adapters.register_dumper(Uuids, _UuidsDumper)
     adapters.register_dumper(Tokens, _TokensDumper)

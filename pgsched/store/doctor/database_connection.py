@@ -65,7 +65,7 @@ async def round_trip(ground: CheckContext) -> list[Finding]:
         before = time.monotonic()
         sent = await connection.execute(statement("core/notify"), {"channel": channel, "said": word})
         if not sent.rowcount:
-            return []  # the queue is filling up; another check reports it
+            return []  # the notification queue is filling up; another check reports this
         took = await _heard(connection, word, before)
     if took is None:
         return [
@@ -96,7 +96,7 @@ async def _heard(connection: AsyncConnection, word: str, before: float) -> float
 
 
 async def clock(ground: CheckContext) -> list[Finding]:
-    """Compares this machine's clock with the database's. No other code compares their times of day."""
+    """Compares this machine's clock with the database's. No other code compares the two times of day."""
     before = time.time()
     theirs = (await value(ground.connection, "core/clock")).timestamp()
     after = time.time()

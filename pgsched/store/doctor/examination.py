@@ -68,8 +68,8 @@ _WITHOUT_THE_SCHEMA = {
     "settings", "schema", "horizon", "lock waits", "slow statements", "write-ahead log", "connections", "notifications",
     "wraparound", "pooler", "round trip", "clock",
 }  # fmt: skip
-"""Checks that do not need pgsched's schema. All other checks need it; if it is missing, the check "schema" reports
-that.
+"""Checks that do not need pgsched's schema. If the schema is missing, only these run, and the check "schema" reports
+that it is missing.
 """
 _EACH, _ALL = 8.0, 25.0  # seconds for one check and for all of them
 _CANCELLING = 0.5  # seconds within which a running server cancels a statement
@@ -153,7 +153,7 @@ def _report(
 
 
 def _said(failure: Exception) -> str:
-    """Returns the one line of an error that matters. The server's messages are longer."""
+    """Returns the main line of an error, without the further lines that the server adds."""
     primary = failure.diag.message_primary if isinstance(failure, psycopg.Error) else None
     return primary or " ".join(str(failure).split())[:300] or type(failure).__name__
 

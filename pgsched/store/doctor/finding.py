@@ -17,9 +17,9 @@ Connection = AsyncConnection[Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One problem. An ``error``: something is not delivered, or soon will not be. A ``warning``: this will become an
-    error if it is ignored. A ``note``: nothing is wrong, or the check cannot tell. ``do`` is one sentence, with the
-    command if there is one.
+    """One problem. An ``error`` means that something is not delivered, or soon will not be. A ``warning`` will become
+    an error if it is ignored. A ``note`` means that nothing is wrong, or that the check cannot tell. ``do`` is one
+    sentence, with the command if there is one.
     """
 
     check: str = ""
@@ -43,7 +43,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """Thresholds. Ages of transactions are in transactions, all other times in seconds."""
+    """Thresholds of the checks. Times are in seconds; ``transactions`` is an age in transactions."""
 
     late: float = 60.0
     very_late: float = 600.0
@@ -120,7 +120,7 @@ def counted(count: int, what: str) -> str:
 
 
 def seconds_in(count: float) -> str:
-    """Returns a length of time in a readable form."""
+    """Returns a duration in a readable form."""
     for size, unit in ((86_400, "days"), (3_600, "hours"), (60, "minutes")):
         if count >= 2 * size:
             return f"{count / size:.0f} {unit}"

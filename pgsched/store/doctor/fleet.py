@@ -74,7 +74,7 @@ async def recovery(ground: CheckContext) -> list[Finding]:
 
 
 async def releases(ground: CheckContext) -> list[Finding]:
-    """Checks for workers of different releases, or of another release than this one."""
+    """Checks for workers of different releases, or of a release other than this one."""
     found = sorted({worker.release for worker in await overview.living_workers(ground.connection)})
     if len(found) > 1:
         return [
@@ -123,7 +123,7 @@ def _stall(queue: overview.QueueState, late: float | None) -> Finding:
 
 
 async def handlers(ground: CheckContext) -> list[Finding]:
-    """Finds handlers and kinds of targets that executions wait for but no living worker has."""
+    """Finds handlers and kinds of targets that executions wait for but no running worker has."""
     return [
         error(
             f"no running worker has {one.needs}, which {counted(one.held, 'execution')} "

@@ -31,8 +31,8 @@ _FREEZES = "Until it ends, the server cannot freeze older rows; after two billio
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """The holder of an old snapshot, or of a transaction that has written. If this login cannot see when it began,
-    ``seconds`` is a lower bound, or None if not even that is known.
+    """The holder of an old snapshot, or of a transaction that has written. If this login cannot see when the
+    transaction began, ``seconds`` is a lower bound, or None if no bound is known.
     """
 
     kind: str
@@ -91,7 +91,8 @@ def _unseen(sessions: int, ground: CheckContext) -> Finding:
 
 
 def _is_long(one: Holder, ground: CheckContext, here: str) -> bool:
-    """Whether a holder is a problem. A holder in another database is one only if it has written, or is very old."""
+    """Whether a holder is a problem. In another database, a holder is a problem only if it has written or is very
+    old."""
     bounds = ground.bounds
     if one.kind == "prepared transaction" and (one.seconds or 0.0) >= bounds.prepared:
         return True
@@ -133,7 +134,7 @@ def _held(one: Holder, here: str) -> Finding:
 
 
 async def lock_waits(ground: CheckContext) -> list[Finding]:
-    """Finds sessions of the database that have waited for a lock for some seconds, and sessions that block writers."""
+    """Finds sessions of the database that have waited several seconds for a lock, and sessions that block writers."""
     bounds = ground.bounds
     given = {"seconds": bounds.waits_for_lock, "most": bounds.most}
     holders = await ground.rows("doctor/lock_holders", **given)

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from pgsched.store.core.query import value
 from pgsched.store.doctor.finding import CheckContext, Finding, error, seconds_in, warning
 
-_FULL = 0.5  # of the notification queue: a fuller queue may overflow within minutes
+_FULL = 0.5  # share of the notification queue in use, above which the queue may overflow within minutes
 
 
 async def write_ahead_log(ground: CheckContext) -> list[Finding]:

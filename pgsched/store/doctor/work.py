@@ -13,7 +13,7 @@ _MORE_WORKERS = (
 
 
 async def late(ground: CheckContext) -> list[Finding]:
-    """Finds queues whose oldest due execution is late, although they are served."""
+    """Finds queues whose oldest due execution is late although a worker serves the queue."""
     there = {queue.name: queue for queue in await overview.queue_states(ground.connection)}
     found = []
     for one in await overview.late_queues(ground.connection):
@@ -32,7 +32,7 @@ async def late(ground: CheckContext) -> list[Finding]:
 
 
 async def objectives(ground: CheckContext) -> list[Finding]:
-    """Finds clients whose objective was missed in the last hour, unless they made only a handful of attempts."""
+    """Finds clients whose objective was missed in the last hour, unless they had only a few attempts."""
     missed = [
         one
         for one in await throughput.objectives(ground.connection)

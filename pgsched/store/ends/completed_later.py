@@ -1,7 +1,7 @@
 """Handles executions that their targets complete later.
 
-A target completes an execution with the lease's token. Each execution has its own token, drawn before the call. So
-nobody can guess it, and it is valid even if the target finishes its work before it responds.
+A target completes an execution with the lease's token. Each of these executions has a token of its own, drawn at random
+before the call. So nobody can guess the token, and it is valid even if the target finishes its work before it responds.
 """
 
 import secrets
@@ -21,7 +21,7 @@ _NAMED = b'"deferred"'
 
 
 class AcceptedRow(NamedTuple):
-    """An execution that its target has accepted, to complete it within ``seconds``."""
+    """An execution that its target has accepted and must complete within ``seconds``."""
 
     id: bytes
     token: int
@@ -29,7 +29,7 @@ class AcceptedRow(NamedTuple):
 
 
 def new_token(partition: int) -> int:
-    """Draws a token as ``pgsched.new_token`` does: the last bits are the partition."""
+    """Draws a random token as ``pgsched.new_token`` does: the last bits are the partition."""
     return secrets.randbits(63 - PARTITION_BITS) << PARTITION_BITS | partition
 
 
@@ -49,8 +49,8 @@ async def with_own_tokens(connection: AsyncConnection[Any], rows: list[ClaimedEx
 
 
 async def defer(connection: AsyncConnection[Any], partition: int, rows: Sequence[AcceptedRow]) -> None:
-    """Leaves rows to their targets. A row that was completed before the response arrived is already gone, as it should
-    be.
+    """Leaves rows for their targets to complete. A row that was completed before the response arrived no longer
+    exists, and is skipped.
     """
     ids, tokens, seconds = zip(*rows, strict=True)
     parameters = {"ids": Uuids(ids), "tokens": Tokens(tokens), "seconds": list(seconds)}

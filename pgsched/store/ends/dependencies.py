@@ -1,4 +1,4 @@
-"""Finds executions that wait for others, and releases them when those end. The rules are in the database."""
+"""Finds executions that wait for others, and releases them when the others end. The rules are in the database."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,21 +25,23 @@ class Pending(NamedTuple):
 
 
 async def pending(connection: Connection) -> Pending:
-    """Returns the work that is left to do after ends."""
+    """Returns what remains to be done after executions have ended."""
     cursor = await connection.execute(statement("ends/pending"))
     return Pending(*(await cursor.fetchone() or (False, None, None)))
 
 
 class ReleasePosition(NamedTuple):
-    """An ended execution, and the last of its dependents that has been checked; None if all have been checked."""
+    """An ended execution (``end``), and the last of its dependents that has been checked (``behind``), or None if all
+    have been checked.
+    """
 
     end: UUID
     behind: UUID | None = None
 
 
 class ReleaseReport(NamedTuple):
-    """How many ends have been recorded for all their dependents; how many executions were released or skipped; and
-    where to continue if there may be more.
+    """``noted`` ends have been recorded for all their dependents, and ``decided`` executions were released or skipped.
+    ``read_to`` is where to continue if there may be more.
     """
 
     noted: int = 0
@@ -60,7 +62,7 @@ async def release(connection: Connection, *, most: int, after: ReleasePosition |
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dependency:
-    """An execution that another execution waits for. ``status`` is None until its end is recorded."""
+    """An execution that another execution waits for. ``status`` is None until the execution's end is recorded."""
 
     after_id: UUID
     outcome: str

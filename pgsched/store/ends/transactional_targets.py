@@ -13,7 +13,7 @@ from pgsched.store.core.sql import statement
 async def call_target(
     connection: Connection, execution: ClaimedExecution, function: tuple[str, str], role: str, within: timedelta
 ) -> None:
-    """Calls the function, given by schema and name, as the role, and settles the execution with its result.
+    """Calls the function (a schema and a name) as the role, and settles the execution with the function's result.
 
     Raises the function's errors, psycopg's QueryCanceled if the function takes longer than ``within``, and SQLSTATE
     PS013 if the execution has been leased again meanwhile. In each case, everything is rolled back.

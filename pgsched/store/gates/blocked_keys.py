@@ -1,4 +1,4 @@
-"""Lists the ordering keys that a failed execution blocks."""
+"""Lists the ordering keys that failed executions block."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -28,5 +28,5 @@ class BlockedKey:
 async def blocked_keys(
     connection: AsyncConnection[Any], *, limit: int, client: str | None = None, after: UUID | None = None
 ) -> list[BlockedKey]:
-    """Returns up to ``limit`` blocked keys, newest first, after the one that the execution ``after`` blocks."""
+    """Returns up to ``limit`` blocked keys, newest first, after the key that the execution ``after`` blocks."""
     return await rows(connection, BlockedKey, "gates/blocked_keys", client=client, after=after, limit=limit)

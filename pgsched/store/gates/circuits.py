@@ -19,16 +19,16 @@ async def open_circuit(
     reason: str,
 ) -> bool:
     """Stops calls to a failing target. Once the target is back, ``rate`` executions a second pass at first. ``asked``
-    is the pause that the target asked for, ``probe`` says whether it failed the probe, and ``failed_for`` is how long
-    it has been failing. Returns False if calls are already stopped.
+    is the pause that the target asked for, ``probe`` says whether the failed call was the probe, and ``failed_for`` is
+    how long the target has been failing. Returns False if calls are already stopped.
     """
     asked_for = {"rate": rate, "asked": asked, "probe": probe, "failed_for": failed_for, "reason": reason}
     return bool(await _change(connection, "gates/open_circuit", name=name, **asked_for))
 
 
 async def recover(connection: Connection, name: str) -> bool:
-    """Records that the target answered a probe, so that executions pass at a rising rate. Returns False if that was
-    already known.
+    """Records that the target answered a probe, so that executions pass at a rising rate. Returns False if this was
+    already recorded.
     """
     return bool(await _change(connection, "gates/recover_circuit", name=name))
 

@@ -105,7 +105,7 @@ async def note_draws(connection: Connection, gates: Iterable[Gate]) -> None:
 
 
 async def note_use(connection: Connection, worker: int, running: Mapping[str, int]) -> None:
-    """Stores, for each of these gates, how many executions that passed it this worker is running."""
+    """Stores, for each of these gates, the number of this worker's running executions that passed the gate."""
     if running:
         names = sorted(running)
         counts = [running[name] for name in names]
@@ -158,8 +158,8 @@ async def hold_due(
     clients: Sequence[str] = (),
     capabilities: Sequence[str] = (),
 ) -> int:
-    """Makes due one-shots wait: those of these clients, behind the clients' gates, and those that need one of these
-    capabilities. Returns how many, at most ``batch``.
+    """Makes up to ``batch`` due one-shots wait, and returns their number. One-shots of these clients wait behind the
+    clients' gates, and one-shots that need one of these capabilities wait behind the capabilities' gates.
     """
     parameters = {"clients": list(clients), "capabilities": list(capabilities), "batch": batch}
     cursor = await connection.execute(statement_in("gates/hold_due", partition), parameters)

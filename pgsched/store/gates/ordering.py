@@ -41,8 +41,8 @@ async def whose_turn(connection: AsyncConnection[Any], rows: Iterable[ClaimedExe
 async def let_next(
     connection: AsyncConnection[Any], partition: int, keys: Sequence[tuple[str, str]]
 ) -> AsyncCursor[tuple[Any, ...]]:
-    """Gives the turn to the next execution of each (client, ordering key) after one has ended. The result has the
-    instants at which these executions fire, or None if nothing waited.
+    """Gives the turn to the next execution of each (client, ordering key) whose previous execution has ended. The
+    result has the instant at which each next execution fires, or None if nothing waited.
     """
     clients, ordering_keys = zip(*keys, strict=True)
     parameters = {"clients": list(clients), "keys": list(ordering_keys)}
@@ -65,7 +65,7 @@ async def keep_blocked(connection: AsyncConnection[Any], ids: Iterable[bytes], l
 
 
 async def anybody_waits(connection: AsyncConnection[Any]) -> bool:
-    """Whether any execution is held because it is not its turn."""
+    """Whether any execution is held until it is its turn."""
     return bool(await value(connection, "gates/waits_for_turn"))
 
 
@@ -82,8 +82,9 @@ FIRST = Key("", "")
 async def let_stuck(
     connection: AsyncConnection[Any], partition: int, *, after: Key, most: int
 ) -> tuple[int, Key | None]:
-    """Examines the next ``most`` keys of a partition. If no execution has a key's turn, gives it to the next execution.
-    Returns how many got a turn, and the key at which to continue if there may be more.
+    """Examines the next ``most`` keys of a partition. If no execution has a key's turn, gives the turn to the next
+    execution of that key. Returns how many executions got a turn, and the key at which to continue if there may be
+    more.
     """
     parameters = {"client": after.client_id, "key": after.ordering_key, "most": most}
     row = await (await connection.execute(statement_in("gates/let_stuck", partition), parameters)).fetchone()

@@ -31,7 +31,7 @@ async def count(connection: Connection, queue: Bounded) -> int:
 
 
 async def note(connection: Connection, queue: Bounded, *, full: bool) -> bool:
-    """Records that the queue is full, or no longer is. Returns False if that was already known, or its maximum has
+    """Records whether the queue is full. Returns False if this was already recorded, or if the queue's maximum has
     changed.
     """
     parameters = {"name": queue.name, "maximum": queue.max_waiting, "full": full}

@@ -1,4 +1,4 @@
--- API keys. The caller that creates a key also creates its secret, and gives the database only a hash of it.
+-- API keys. The caller that creates a key also creates its secret, and gives the database only the secret's hash.
 
 create or replace function pgsched_internal.check_key(subject text, clients text[], scopes text[], expires_at timestamptz) returns boolean
   language plpgsql stable as $$
@@ -97,8 +97,9 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.set_key_rate(text, integer, integer, text)
-  is 'Limits an API key to rate requests a second, of which burst may come at once after a lull. Without a rate, removes
-the limit. False if nothing changed. Raises PS010 for an unknown key, and PS012 if the session may not do this.';
+  is 'Limits an API key to rate requests a second; after a lull, burst requests may come at once. Without a rate,
+removes the limit. False if nothing changed. Raises PS010 for an unknown key, and PS012 if the session may not do
+this.';
 
 create or replace function pgsched_internal.revoke_key(id text, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -114,10 +115,10 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.revoke_key(text, text)
-  is 'Revokes an API key: within a second, no API server accepts it. False if it was already revoked. Raises PS010 for
-an unknown key, and PS012 if the session may not do this.';
+  is 'Revokes an API key: within a second, all API servers stop accepting it. False if it was already revoked. Raises
+PS010 for an unknown key, and PS012 if the session may not do this.';
 
--- Called before the caller is authenticated, so it checks no rights. A hash does not reveal the secret.
+-- Checks no rights, because it is called before the caller is authenticated. A hash does not reveal the secret.
 create or replace function pgsched_internal.look_up_keys(ids text[]) returns table (
   id text, hash bytea, former_hash bytea, former_left double precision, subject text, clients text[], scopes text[], expires_in double precision, revoked boolean,
   rate integer, burst integer
@@ -127,15 +128,15 @@ create or replace function pgsched_internal.look_up_keys(ids text[]) returns tab
     from pgsched_internal.api_keys k where k.id = any (look_up_keys.ids)
 $$;
 comment on function pgsched_internal.look_up_keys(text[])
-  is 'API keys by their ids, with the hashes of their current and former secrets, and the number of seconds for which
-each secret is still valid.';
+  is 'The API keys with these ids, with the hashes of their current and former secrets, and the number of seconds for
+which each secret is still valid.';
 
 create or replace function pgsched_internal.has_keys() returns boolean language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select exists (select from pgsched_internal.api_keys)
 $$;
 comment on function pgsched_internal.has_keys() is 'True if there is or was an API key.';
 
--- Skips a locked row: the transaction that has locked it is recording the use, too, or is changing the key.
+-- Skips a locked row, because the transaction that has locked it is also recording the use, or is changing the key.
 create or replace function pgsched_internal.note_key_use(id text) returns void
   language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
   update pgsched_internal.api_keys k set last_used_at = pgsched.now()

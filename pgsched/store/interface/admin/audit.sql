@@ -1,6 +1,6 @@
 -- The audit log: who did what, with the values before and after. Column defaults add the subject that the API has
 -- authenticated, and the session's login and process. Triggers record every change of a settings table, whoever makes
--- it. If a function of pgsched made the change, it then sets the action, actor and detail of that row.
+-- it. A function of pgsched that makes a change then sets the action, actor and detail of the recorded row.
 
 create or replace function pgsched_internal.write_log(
   action text, subject uuid, actor text, detail jsonb default null, changed text default null, name text default null,
@@ -32,9 +32,9 @@ create or replace function pgsched_internal.detail_of(note text) returns jsonb l
 $$;
 comment on function pgsched_internal.detail_of(text) is 'A note as the audit log stores it; null if there is no note.';
 
--- The value of a column that is not named here is replaced by its length: payloads, hashes, secrets, and any column
--- that a table gets in future. Headers keep only names and references to secrets. Addresses keep only the part before
--- the question mark.
+-- The value of a column that is not listed here is replaced with its length: payloads, hashes, secrets, and any column
+-- that is added in future. Of headers, only the names and references to secrets are kept, and of addresses, only the
+-- part before the question mark.
 create or replace function pgsched_internal.shown(name text, value jsonb) returns jsonb language plpgsql immutable parallel safe as $$
 declare
   plain constant text[] := array['action', 'actor', 'anchor', 'burst', 'channels', 'client_id', 'clients', 'cron', 'database_role',
@@ -55,7 +55,8 @@ begin
   return regexp_replace(found::text, E'("[a-zA-Z]+://[^"?#\\\\]*)[?#]([^"\\\\]|\\\\.)*"', E'\\1?…"', 'g')::jsonb;
 end $$;
 comment on function pgsched_internal.shown(text, jsonb)
-  is 'What the audit log stores of a column''s value: no secrets, no payloads, and at most a few KiB.';
+  is 'The form in which the audit log stores a column''s value: without secrets and payloads, and at most a few KiB
+long.';
 
 create or replace function pgsched_internal.log_change(kind text, name text, subject uuid, before jsonb, after jsonb, client text) returns void
   language plpgsql volatile as $$
@@ -94,7 +95,7 @@ create or replace function pgsched_internal.client_of(kind text, found jsonb) re
   end
 $$;
 comment on function pgsched_internal.client_of(text, jsonb)
-  is 'The client that a row of this kind belongs to; null if it does not belong to exactly one.';
+  is 'The client that a row of this kind belongs to; null if the row does not belong to exactly one client.';
 
 create or replace function pgsched_internal.changed() returns trigger
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -108,8 +109,8 @@ begin
   return null;
 end $$;
 comment on function pgsched_internal.changed()
-  is 'Records the change of a row in the audit log. Its arguments are the kind, the column that contains the name, and
-the column that contains the subject, if there is one.';
+  is 'Records the change of a row in the audit log. The trigger''s arguments are the kind, the column that contains the
+name, and, if there is one, the column that contains the subject.';
 
 -- The triggers fire only for columns that people set, because workers record their progress in the same rows.
 create or replace trigger changed after insert or update or delete on pgsched.clients

@@ -1,16 +1,17 @@
--- Which clients a session acts for. The functions of the schema pgsched run with their owner's rights and check the
--- role that the session acts as. A function that is given an id uses the row only if the session acts for the client of
--- that row. So another client's row cannot be told apart from one that does not exist, and is never locked.
+-- Determines which clients a session acts for. The functions of the schema pgsched run with their owner's rights and
+-- check the role that the session acts as. A function that is given an id uses the row only if the session acts for the
+-- client of that row. So another client's row cannot be told apart from one that does not exist, and is never locked.
 
--- The API acts for the clients of the API key that a request came with. Before each request, it declares them in the
--- setting pgsched.api_clients ("all", or an array) and similar ones. Any login may set these, but they take effect only
--- if the login is a member of pgsched_api and does not have all rights.
+-- The API acts for the clients of the API key that a request carries. Before each request, it declares these clients in
+-- the setting pgsched.api_clients ("all", or an array), and the key's subject and other rights in similar settings. Any
+-- login may change these settings, but they take effect only if the login is a member of pgsched_api and does not have
+-- all rights.
 
 create or replace function pgsched_internal.acting_role() returns name language sql stable parallel safe as $$
   select coalesce(nullif(pg_catalog.current_setting('role'), 'none'), session_user)::name
 $$;
 comment on function pgsched_internal.acting_role()
-  is 'The role that the session acts as: the one set by SET ROLE, or otherwise its login.';
+  is 'The role that the session acts as: the role set by SET ROLE, or otherwise the session''s login.';
 
 create or replace function pgsched_internal.may_do_everything() returns boolean language sql stable parallel safe as $$
   select pg_catalog.has_table_privilege(pgsched_internal.acting_role(), 'pgsched.executions', 'UPDATE')
@@ -32,7 +33,8 @@ begin
   return case when said not in ('', 'all') and pgsched_internal.is_api() then said::text[] else '{}' end;
 end $$;
 comment on function pgsched_internal.api_clients()
-  is 'The clients that this session of the API acts for; empty if it acts for all, and for any other session.';
+  is 'The clients that this session of the API acts for; empty if it acts for all clients, or is not a session of the
+API.';
 
 create or replace function pgsched_internal.api_acts_for_all() returns boolean language plpgsql stable parallel safe as $$
 begin
@@ -54,9 +56,10 @@ begin
               then current_setting('pgsched.api_subject') end;
 end $$;
 comment on function pgsched_internal.authenticated()
-  is 'The subject that the API has authenticated for this request; null for any other session.';
+  is 'The subject that the API has authenticated for this request; null if this is not a session of the API.';
 
--- The cheapest check comes first: workers and the API evaluate this for each row that a function returns to them.
+-- The cheapest check comes first, because workers and the API evaluate this for each row that a function returns to
+-- them.
 create or replace function pgsched_internal.acts_for(client text) returns boolean language plpgsql stable parallel safe as $$
 begin
   if pgsched_internal.may_do_everything() or pgsched_internal.api_acts_for_all() then
@@ -91,7 +94,7 @@ end $$;
 comment on function pgsched_internal.check_acts_for(text)
   is 'True if the session acts for this client; raises PS012 otherwise.';
 
--- A role other than the API's can call functions for all clients only if it was granted them explicitly.
+-- A role other than the API's can call functions for all clients only if they were explicitly granted to it.
 create or replace function pgsched_internal.check_administers() returns boolean language plpgsql stable parallel safe as $$
 begin
   return not pgsched_internal.is_api() or pgsched_internal.api_administers()

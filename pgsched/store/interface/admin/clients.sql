@@ -39,7 +39,7 @@ begin
   return advice is null or pgsched_internal.refuse('PS000', format('%s cannot be %s', name, left(value::text, 100)), advice);
 end $$;
 comment on function pgsched_internal.check_setting(text, jsonb)
-  is 'True for a valid value of a setting of a client, a queue or the installation (null is valid); raises PS000
+  is 'True if a value is valid for this setting of a client, a queue or the installation (null is valid); raises PS000
 otherwise.';
 
 create or replace function pgsched_internal.check_members(changes jsonb, known text[]) returns boolean
@@ -66,7 +66,7 @@ create or replace function pgsched_internal.with_defaults(changes jsonb, default
   select changes || coalesce(jsonb_object_agg(d.key, d.value), '{}') from jsonb_each(defaults) d where changes -> d.key = 'null'
 $$;
 comment on function pgsched_internal.with_defaults(jsonb, jsonb)
-  is 'These changes, with each null replaced by the default.';
+  is 'These changes, with each null replaced with the default.';
 
 create or replace function pgsched_internal.is_whole(value jsonb, low bigint, high bigint) returns boolean
   language sql immutable parallel safe as $$
@@ -76,8 +76,8 @@ $$;
 comment on function pgsched_internal.is_whole(jsonb, bigint, bigint)
   is 'True if a JSON value is a whole number within these bounds.';
 
--- The functions of sql: targets run as a client's role, so that role must not be able to do more than a client may. It
--- must have no administrative rights, and must not be a member, directly or indirectly, of a predefined role of
+-- The functions of sql: targets run as a client's role, so that role must not be able to do more than a client may. The
+-- role must have no administrative rights, and must not be a member, directly or indirectly, of a predefined role of
 -- PostgreSQL or of a role of pgsched.
 create or replace function pgsched_internal.is_privileged(role name) returns boolean language sql stable as $$
   select coalesce(bool_or(p.rolsuper or p.rolcreaterole or p.rolcreatedb or p.rolreplication or p.rolbypassrls
@@ -88,7 +88,7 @@ create or replace function pgsched_internal.is_privileged(role name) returns boo
    where r.rolname = is_privileged.role
 $$;
 comment on function pgsched_internal.is_privileged(name)
-  is 'True if a role has more privileges than a client should, or does not exist.';
+  is 'True if a role does not exist, or has more privileges than a client should have.';
 
 create or replace function pgsched_internal.check_channels(channels jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -159,9 +159,9 @@ begin
 end $$;
 comment on function pgsched.set_client(text, jsonb, text)
   is 'Changes the given settings of a client: keep, options (the defaults of its executions), weight, database_role,
-channels (those that it may use), dead_letter_target, dead_letters_for, late_after, and on_time_share (the share of its
-attempts that should begin within late_after). A null restores the default. True if anything changed, or if the client
-is new. Raises PS000, PS001 or PS004 for invalid values, and PS012 if the session may not do this.';
+channels (the channels that it may use), dead_letter_target, dead_letters_for, late_after, and on_time_share (the share
+of its attempts that should begin within late_after). A null restores the default. True if anything changed, or if the
+client is new. Raises PS000, PS001 or PS004 for invalid values, and PS012 if the session may not do this.';
 
 create or replace function pgsched.drop_client(client text, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -177,7 +177,7 @@ begin
     perform pgsched_internal.refuse('PS012', format('client %L may use only some channels, and dropping it would lift that limit', client),
       'ask an operator');
   end if;
-  -- Otherwise, the hold would remain although it is no longer recorded
+  -- Ends the hold, which would otherwise remain although it is no longer recorded.
   perform pgsched_internal.set_paused(false, 'client', client, null, null, null, drop_client.actor);
   delete from pgsched.clients c where c.client_id = client;
   if not found then

@@ -1,6 +1,6 @@
 -- History, attempts and rollups are partitioned by day. Partitions are created ahead of time, and dropped whole once
 -- their dead letters have been moved out. These functions are for workers and run with the rights of the tables' owner.
--- None of them ever queues for a table lock, because every later session would have to wait behind it. If a lock is not
+-- None of them ever waits for a table lock, because all later sessions would have to wait behind it. If a lock is not
 -- free at once, the step is retried a moment later in a new transaction, and nothing stays locked in between.
 
 create or replace function pgsched_internal.day_table(parent text, day date) returns text language sql immutable parallel safe as $$
@@ -12,8 +12,8 @@ create or replace function pgsched_internal.day_column(parent text) returns text
   return case parent when 'rollups' then 'minute' else 'finished_at' end;
 comment on function pgsched_internal.day_column(text) is 'The column by which a table is partitioned into days.';
 
--- The days come from the bounds of the partitions. A table that was made in place of missing days may cover several
--- days; it is named after the last one.
+-- The days come from the bounds of the partitions. A table that was made for missing days may cover several days; it is
+-- named after the last of these days.
 create or replace function pgsched_internal.days_of(parent text) returns table (name text, first_day date, last_day date)
   language sql stable set search_path = pg_catalog, pg_temp set timezone = 'UTC' set datestyle = 'ISO, MDY' as $$
   select c.relname::text, split_part(b.bound, '''', 2)::timestamptz::date, split_part(b.bound, '''', 4)::timestamptz::date - 1
@@ -60,7 +60,7 @@ comment on function pgsched_internal.make_day(text, date)
   is 'Creates the table of a day, without attaching it as a partition. False if another worker is creating or dropping
 days.';
 
--- Attaching needs an exclusive lock on the default partition, and every query of history holds a lock there.
+-- Attaching needs an exclusive lock on the default partition, and every query of history locks that partition, too.
 create or replace function pgsched_internal.attach_if_free(parent text, day date) returns boolean
   language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
 begin
@@ -126,9 +126,9 @@ create or replace function pgsched_internal.days_to_archive() returns setof date
      and not exists (select from pgsched_internal.archived_days a where a.day = f.day) order by 1
 $$;
 comment on function pgsched_internal.days_to_archive()
-  is 'The days of history and attempts that are older than the installation keeps them and have not been archived.';
+  is 'The days of history and attempts that have exceeded the installation''s retention and have not been archived.';
 
--- The history of a past day no longer changes, except for what is done about its dead letters.
+-- The history of a past day no longer changes, except when its dead letters are replayed or discarded.
 create or replace function pgsched_internal.mark_archived(day date, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -160,8 +160,8 @@ create or replace function pgsched_internal.days_to_drop(kept integer) returns s
    order by right(c.relname, 8), c.relname
 $$;
 comment on function pgsched_internal.days_to_drop(integer)
-  is 'The names of the day tables to drop: those of history and attempts that are older than this many days and do not
-have to be archived first, and those of rollups that are older than rollup_days().';
+  is 'The names of the day tables to drop: tables of history and attempts that are older than this many days and do not
+have to be archived first, and tables of rollups that are older than rollup_days().';
 
 create or replace function pgsched_internal.drop_day(name text) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -219,7 +219,7 @@ begin
 end $$;
 comment on function pgsched_internal.trim_default_days(integer, integer)
   is 'Deletes rows older than this many days from the default partitions, up to a limit in each. Returns the largest
-number deleted from any one of them.';
+number of rows deleted from any one partition.';
 
 create or replace function pgsched_internal.is_kept(client text, finished_at timestamptz) returns boolean language sql stable as $$
   select is_kept.finished_at > pgsched.now() - coalesce(
@@ -228,7 +228,7 @@ $$;
 comment on function pgsched_internal.is_kept(text, timestamptz)
   is 'True if a dead letter of this client that failed at this time has not yet expired.';
 
--- Moves the rows one by one, so that a dead letter is in exactly one of the two tables at any moment.
+-- Moves the rows in a single statement, so that a dead letter is in exactly one of the two tables at any moment.
 create or replace function pgsched_internal.keep_dead_letters(kept integer, most integer) returns integer
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -255,5 +255,5 @@ begin
   return moved;
 end $$;
 comment on function pgsched_internal.keep_dead_letters(integer, integer)
-  is 'Moves open dead letters out of the days of history that are to be dropped, up to a limit. Returns how many it
+  is 'Moves open dead letters, up to a limit, out of the days of history that are to be dropped. Returns how many it
 moved.';

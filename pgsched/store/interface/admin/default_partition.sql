@@ -1,8 +1,8 @@
 -- Rows of a day that has no table are in the default partition. To create that day's partition, PostgreSQL would scan
 -- the default partition under a lock that stops everything, and the rows would have to be deleted one by one. So the
--- default partition itself becomes the table of the days that it contains, and an empty one replaces it. No row is
--- moved, so none can be lost or duplicated. Each step is a separate transaction that tries its locks and never waits;
--- the next run continues from the state that it finds.
+-- default partition itself becomes the table of the days that it contains, and an empty partition replaces it. No row
+-- is moved, so no row can be lost or duplicated. Each step is a separate transaction that tries its locks and never
+-- waits; the next run continues from the state that it finds.
 
 -- Rows must not be moved to a new partition in batches, because readers must find every row at any moment, and a day
 -- cannot become a partition until all of its rows have left the default partition.

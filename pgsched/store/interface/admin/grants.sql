@@ -1,8 +1,9 @@
 -- Rights: a role may do only what is granted here. roles.sql creates the roles, if the migrating role may do that;
 -- roles that do not exist are skipped here. PUBLIC may do nothing. In the schema pgsched, a client's role may call
--- functions, which run with their owner's rights and check the role that the session acts as. It may read the rows of
--- the clients whose database_role it is, and insert executions and jobs for them. It cannot lock anything itself,
--- because it has neither UPDATE nor DELETE. In the schema pgsched_internal, it may read only what views show it.
+-- functions, which run with their owner's rights and check the role that the session acts as. The role may read the
+-- rows of the clients whose database_role it is, and insert executions and jobs for these clients. It cannot lock
+-- anything itself, because it has neither UPDATE nor DELETE. In the schema pgsched_internal, it may read only what
+-- views show it.
 
 create or replace function pgsched_internal.my_clients() returns text[] language sql stable parallel safe
   return array(select c.client_id from pgsched.clients c join pg_catalog.pg_roles r on r.rolname = c.database_role
@@ -69,10 +70,10 @@ begin
   execute format('revoke all on all functions in schema pgsched, pgsched_internal from %s', item);
 end $$;
 
--- Rights on functions, by what a function can do. An internal function that uses only its arguments, or runs with its
--- caller's rights, gives its caller no rights, so workers and the API may call all of these. Internal functions that
--- run with their owner's rights are listed below for each role. Functions of the schema pgsched, which check the caller
--- themselves, are granted by name: a client's role may not create, set or drop anything that belongs to the
+-- Rights on functions depend on what a function can do. An internal function that uses only its arguments, or runs with
+-- its caller's rights, gives its caller no rights, so workers and the API may call all of these. Internal functions
+-- that run with their owner's rights are listed below for each role. Functions of the schema pgsched, which check the
+-- caller themselves, are granted by name: a client's role may not create, set or drop anything that belongs to the
 -- installation.
 do $$
 declare
@@ -125,7 +126,7 @@ begin
   -- For the doctor.
   grant select on sequence pgsched.workers_id_seq, pgsched.audit_log_id_seq to pgsched_worker, pgsched_api, pgsched_reader;
   for item in select i.inhrelid::regclass from pg_catalog.pg_inherits i where i.inhparent = 'pgsched.executions'::regclass loop
-    -- Frequent statements name the partition's table.
+    -- Needed because frequent statements name the partition's table.
     execute format('grant select, insert, update, delete on %s to pgsched_worker', item);
   end loop;
   perform pgsched_internal.grant_execute(array[
@@ -144,13 +145,13 @@ begin
     execute format('create policy worker on %s to pgsched_worker using (true) with check (true)', item);
   end loop;
   create policy worker on pgsched_internal.facts for select to pgsched_worker using (true);
-  -- Not all facts, because migrations execute the values of some.
+  -- Not all facts, because migrations execute the values of some facts.
   create policy worker_set on pgsched_internal.facts to pgsched_worker using (name like 'tzdata%');
 end $$;
 
--- The API. It acts for the clients of the API key that a request came with, which its sessions declare by a setting. It
--- may not update executions, so it does not count as having all rights. It plans the jobs that it creates, and its
--- pages query the tables directly.
+-- The API. It acts for the clients of the API key that a request carries; its sessions declare these clients in a
+-- setting. It may not update executions, so it does not count as having all rights. It plans the jobs that it creates,
+-- and its pages query the tables directly.
 do $$
 declare
   mine constant text := '(select pgsched_internal.api_acts_for_all()) or client_id = any (array(select unnest(pgsched_internal.api_clients())))';
@@ -182,7 +183,7 @@ begin
   create policy api on pgsched.bulk_operations for select to pgsched_api
     using ((select pgsched_internal.api_acts_for_all()) or clients <@ (select pgsched_internal.api_clients()));
   create policy api on pgsched.dependencies for select to pgsched_api
-    -- Only for executions that it sees.
+    -- Only the dependencies of executions that the role sees.
     using (exists (select from pgsched.executions e where e.id = dependencies.execution_id));
   create policy api on pgsched_internal.gates for select to pgsched_api
     using ((select pgsched_internal.api_acts_for_all())
@@ -269,12 +270,12 @@ begin
   end loop;
   create policy mine on pgsched.bulk_operations for select to pgsched_client using (clients <@ pgsched_internal.my_clients());
   create policy mine on pgsched.dependencies for select to pgsched_client
-    -- Only for executions that it sees.
+    -- Only the dependencies of executions that the role sees.
     using (exists (select from pgsched.executions e where e.id = dependencies.execution_id));
 end $$;
 
 -- Makes pgsched_owner the owner of everything, if the migrating role may do that. Functions that run with their owner's
--- rights then have only the rights of that role, and not those of a superuser.
+-- rights then have only the rights of pgsched_owner, not those of a superuser.
 do $$
 declare
   item text;

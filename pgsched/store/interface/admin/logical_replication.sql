@@ -44,9 +44,9 @@ create or replace trigger dropped_queue_followed after delete on pgsched.queues
   for each row when (old.name <> 'default') execute function pgsched_internal.dropped_queue_followed();
 alter table pgsched.queues enable replica trigger dropped_queue_followed;
 
--- The table of a day is created at once, because rows may be sent to it by name. It is attached as a partition once the
--- necessary locks are free: for this day, or when a later day is created. Until then, rows sent to the parent go to the
--- default partition.
+-- The table of a day is created at once, because rows may be sent to it by name. It is attached as a partition now if
+-- the necessary locks are free, and otherwise when a later day is created. Until then, rows sent to the parent go to
+-- the default partition.
 create or replace function pgsched_internal.days_followed() returns trigger
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -70,7 +70,7 @@ create or replace trigger days_followed after insert on pgsched_internal.days
   for each row execute function pgsched_internal.days_followed();
 alter table pgsched_internal.days enable replica trigger days_followed;
 
--- If a reader keeps a table from being dropped now, it is dropped together with a later day.
+-- A table that a reader keeps from being dropped now is dropped together with a later day.
 create or replace function pgsched_internal.dropped_day_followed() returns trigger
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -117,5 +117,5 @@ begin
   end loop;
 end $$;
 comment on function pgsched_internal.advance_sequences()
-  is 'Advances each sequence to the last row of its table, because replication sends rows but no sequences. Called by
-migrations.';
+  is 'Advances each sequence to the highest number in its table, because replication sends rows but no sequences. Called
+by migrations.';

@@ -1,5 +1,5 @@
--- Pausing a worker. A pause is stored in a separate table: a worker renews its row in pgsched.workers, and an open
--- transaction of another session must not block that.
+-- Pausing a worker. A pause is stored in a separate table, because a worker renews its row in pgsched.workers, and an
+-- open transaction of another session must not block the renewal.
 
 create or replace function pgsched_internal.set_worker_paused(paused boolean, worker text, note text) returns boolean
   language plpgsql volatile as $$

@@ -40,7 +40,7 @@ begin
   return pgsched_internal.check_administers();
 end $$;
 comment on function pgsched_internal.check_may_pause(text, text, text)
-  is 'True if the session may pause and resume this; raises PS000 or PS012 otherwise.';
+  is 'True if the session may pause and resume what the arguments name; raises PS000 or PS012 otherwise.';
 
 create or replace function pgsched_internal.check_until(kind text, until timestamptz) returns boolean language plpgsql stable as $$
 begin
@@ -52,7 +52,7 @@ begin
     or pgsched_internal.refuse('PS000', format('until is only for a target, and the kind is %s', kind), 'leave until out; the pause then lasts until it is resumed');
 end $$;
 comment on function pgsched_internal.check_until(text, timestamptz)
-  is 'True if this can be paused until the given instant; raises PS000 otherwise.';
+  is 'True if a thing of this kind can be paused until the given instant; raises PS000 otherwise.';
 
 create or replace function pgsched_internal.set_paused(
   paused boolean, kind text, name text, client text, until timestamptz, note text, actor text
@@ -96,9 +96,9 @@ begin
   return changed;
 end $$;
 comment on function pgsched_internal.set_paused(boolean, text, text, text, timestamptz, text, text)
-  is 'Pauses or resumes something, and records this in the audit log; false if nothing changed. Called by pgsched.pause
-and pgsched.resume, after they have checked the caller''s rights, and by functions that pause a job by its rules or hold
-a restored database.';
+  is 'Pauses or resumes what the arguments name, and records this in the audit log; false if nothing changed. Called by
+pgsched.pause and pgsched.resume, after they have checked the caller''s rights, and by functions that pause a job by its
+rules or hold a restored database.';
 
 create or replace function pgsched.pause(
   kind text, name text default null, client text default null, until timestamptz default null, note text default null, actor text default null

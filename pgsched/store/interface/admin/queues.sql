@@ -61,9 +61,10 @@ begin
 end $$;
 comment on function pgsched_internal.next_queue_number() is 'The number for the next queue.';
 
--- The table is created first and then attached, under a lock that lets others continue to read and write. Creating it
--- as a partition would lock everyone out. It gets the storage settings and rights of the default queue's tables. In a
--- pulled queue, it also gets an index, by which a consumer that acts for only some clients finds their rows.
+-- The table is created first and then attached, under a lock that lets other sessions continue to read and write.
+-- Creating it as a partition would block all other sessions. The table gets the storage settings and rights of the
+-- default queue's tables. In a pulled queue, it also gets an index by which a consumer that acts for only some clients
+-- finds those clients' rows.
 create or replace function pgsched_internal.make_partition(partition integer, pulled boolean) returns void
   language plpgsql volatile as $$
 declare
@@ -174,8 +175,8 @@ comment on function pgsched.drop_queue(text, text)
   is 'Drops an empty queue, with its partitions and its limit. Its history stays. Raises PS010 for an unknown queue, and
 PS011 for the queue default and for a queue that has jobs, or executions that wait or run.';
 
--- While this function holds its lock, no one can add rows. A session that was about to add some then finds no partition
--- for them.
+-- While this function holds its lock, no session can add rows. A session that was about to add rows then finds no
+-- partition for them.
 create or replace function pgsched_internal.drop_partitions(queue pgsched.queues) returns void language plpgsql volatile as $$
 declare
   partition smallint;
@@ -205,7 +206,7 @@ begin
 end $$;
 comment on function pgsched_internal.count_live(text, bigint, boolean)
   is 'The number of live executions of a queue that the role may see, counted up to a limit. If waiting is true, counts
-only those that wait.';
+only waiting executions.';
 
 create or replace function pgsched_internal.set_queue_paused(paused boolean, name text, note text) returns boolean
   language plpgsql volatile as $$

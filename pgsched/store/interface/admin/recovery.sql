@@ -26,8 +26,8 @@ end $$;
 comment on function pgsched_internal.this_server()
   is 'The identity of this server and database, and the current time. A value that the server hides is null.';
 
--- Tells a recovery from a standby. Only a standby receives WAL from a primary, and PostgreSQL remembers this until it
--- is restarted. A recovery reads WAL from files, up to a target or to the end.
+-- Distinguishes a recovery from a standby. Only a standby receives WAL from a primary, and PostgreSQL remembers this
+-- until it is restarted. A recovery reads WAL from files, up to a target or to the end.
 create or replace function pgsched_internal.has_target() returns boolean language sql stable as $$
   select exists (select from unnest(array['', '_time', '_name', '_xid', '_lsn']) kind where current_setting('recovery_target' || kind, true) <> '')
 $$;
@@ -36,11 +36,11 @@ comment on function pgsched_internal.has_target()
 
 -- Another server or database is always a copy. A new timeline means a promoted standby if workers were active a moment
 -- before, and otherwise a recovery to a point in the past. If the server followed no primary, a new timeline also means
--- a recovery, unless this worker knows that nothing it saw is missing. If the server was restarted, the database is
--- unchanged if the workers had shut down cleanly. If they had not, either the power failed or this is a copy of a disk.
--- In a copy, a worker that was on the original finds that renewals are missing. If the server was not restarted, then
--- either the workers were away or the clock was set. This is why the record includes the start time of the server,
--- which does not change when the clock is set later.
+-- a recovery, unless this worker knows that nothing it saw is missing. If the server was restarted after the workers
+-- had shut down cleanly, the database is unchanged. If they had not shut down cleanly, either the power failed or this
+-- is a copy of a disk. In a copy, a worker that was on the original finds that renewals are missing. If the server was
+-- not restarted, then either the workers were away or the clock was set. This is why the record includes the start time
+-- of the server, which does not change when the clock is set later.
 create or replace function pgsched_internal.why_hold(
   was pgsched_internal.fleet, here pgsched_internal.fleet, rules pgsched.installation, left_in_order boolean, followed boolean, known bigint
 ) returns text language sql immutable as $$
@@ -63,9 +63,9 @@ create or replace function pgsched_internal.why_hold(
   end
 $$;
 comment on function pgsched_internal.why_hold(pgsched_internal.fleet, pgsched_internal.fleet, pgsched.installation, boolean, boolean, bigint)
-  is 'Why an installation must be held, given the server that its workers were on before (was) and the one that they are
-on now (here); null if it may continue. known is the number of renewals that the worker last saw, if any; a crash may
-lose the last renewal, because commits can be asynchronous.';
+  is 'The reason why an installation must be held, given the server that its workers were on before (was) and the server
+that they are on now (here); null if it may continue. known is the number of renewals that the worker last saw, if any;
+a crash may lose the last renewal, because commits can be asynchronous.';
 
 -- Consumers do not write the record, because they could keep it locked. They only check whether a worker that started
 -- now would hold the installation.
@@ -86,7 +86,7 @@ comment on function pgsched_internal.is_elsewhere()
   is 'True if this is not the server, database or timeline that workers last recorded, unless a standby has taken
 over.';
 
--- Most calls find a record that has just been renewed and write nothing.
+-- Most calls write nothing, because they find a record that has just been renewed.
 create or replace function pgsched_internal.check_same_server(known bigint default null, out why text, out renewals bigint)
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -124,7 +124,7 @@ end $$;
 comment on function pgsched_internal.check_same_server(bigint)
   is 'Records that a worker is on this server now, or holds the installation if the server does not match the earlier
 record. Returns the reason why the installation is held, or null, and the number of renewals of the record. A worker
-that returns passes in the number that it last saw.';
+that was connected before passes the number of renewals that it last saw.';
 
 create or replace function pgsched_internal.note_server(here pgsched_internal.fleet, further bigint) returns bigint language sql volatile as $$
   insert into pgsched_internal.fleet as f (system_identifier, database, timeline, server_started_at, seen_at, relation, renewals)
@@ -178,5 +178,5 @@ begin
   return moved;
 end $$;
 comment on function pgsched_internal.spread_overdue(smallint, timestamptz, timestamptz, interval, integer)
-  is 'Moves those waiting executions of a partition that are overdue at due_by, up to a limit, to new instants: the
-first to begins, and each of the others by the interval apart after the previous one. Returns how many it moved.';
+  is 'Moves the waiting executions of a partition that are overdue at due_by, up to a limit, to new instants: the first
+execution to begins, and each further one to the interval apart after the previous one. Returns how many it moved.';

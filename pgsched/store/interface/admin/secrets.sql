@@ -32,8 +32,8 @@ begin
 end $$;
 comment on function pgsched_internal.put_secret(text, text, bytea, text[], text)
   is 'Stores a client''s secret, which the caller has sealed, and the hosts that it may be sent to. If hosts is null, a
-secret that is replaced keeps its hosts. False if this replaces a secret. Raises PS011 if the client already has 100
-secrets.';
+secret that is replaced keeps its hosts. False if an existing secret was replaced. Raises PS011 if the client already
+has 100 secrets.';
 
 create or replace function pgsched.drop_secret(client text, name text, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

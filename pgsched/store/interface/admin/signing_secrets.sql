@@ -1,6 +1,6 @@
 -- Secrets that a client's callbacks are signed with. The API or the command line seals them before they are stored, and
 -- only workers open them. A new secret does not replace the old one at once: for a while, callbacks carry a signature
--- by each, so that receivers can switch one by one.
+-- for each secret, so that receivers can switch one by one.
 
 create or replace function pgsched_internal.rotate_signing_secret(
   client text, sealed bytea, hint text, keep_for interval default '24 hours', actor text default null
@@ -29,7 +29,7 @@ begin
 end $$;
 comment on function pgsched_internal.rotate_signing_secret(text, bytea, text, interval, text)
   is 'Gives a client a new signing secret, which the caller has sealed; hint contains the characters by which the secret
-is shown. Earlier secrets stay valid for keep_for, during which callbacks carry a signature by each of them as well.
+is shown. Earlier secrets stay valid for keep_for; during this time, callbacks also carry a signature for each of them.
 Raises PS011 if five secrets are already valid.';
 
 create or replace function pgsched.drop_signing_secret(client text, actor text default null) returns boolean
@@ -58,8 +58,8 @@ create or replace function pgsched.signing_secrets(client text, out hint text, o
    order by s.valid_until desc nulls first
 $$;
 comment on function pgsched.signing_secrets(text)
-  is 'The signing secrets of a client that are valid, newest first. Each is shown by its last four characters; former
-ones also have the instant until which they are valid. Empty if the session does not act for the client.';
+  is 'A client''s valid signing secrets, newest first. Each is shown by its last four characters; former secrets also
+have the instant until which they are valid. Empty if the session does not act for the client.';
 
 create or replace trigger signing_secrets_changed after insert or update or delete on pgsched_internal.signing_secrets
   for each statement execute function pgsched_internal.workers_told('clients');

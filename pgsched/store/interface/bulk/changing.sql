@@ -1,7 +1,7 @@
 -- Carries out bulk operations: workers advance each by one chunk at a time, at its pace.
 
 -- The execution may have been edited since it was read, so the filter is applied again once the row is locked. A
--- running execution is locked only to be cancelled.
+-- running execution is locked only if it is to be cancelled.
 create or replace function pgsched_internal.change_execution(asked pgsched.bulk_operations, id uuid, partition smallint) returns text
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -95,11 +95,11 @@ begin
   return outcome;
 end $$;
 comment on function pgsched_internal.change_or_come_back(pgsched.bulk_operations, uuid, timestamptz, smallint, boolean)
-  is 'Changes one row of a bulk operation, and records a locked row to try it again later. Returns done, skipped, failed
-or locked, or full if the queue of the row is full. again is true if the row was recorded before.';
+  is 'Changes one row of a bulk operation. If the row is locked, records it, to try again later. Returns done, skipped,
+failed or locked, or full if the queue of the row is full. again is true if the row was recorded before.';
 
--- The query first returns a few of the rows that were locked when it was their turn, and then the next rows (of
--- executions, only those of one partition). Rows are read while they are processed. If a chunk stops early, the next
+-- The query first returns a few of the rows that were locked when it was their turn, and then the next rows. The next
+-- executions are read from one partition only. Rows are read while they are processed. If a chunk stops early, the next
 -- chunk reads the remaining rows.
 create or replace function pgsched_internal.next_of_many(asked pgsched.bulk_operations) returns text language sql stable as $$
   select '(select r.id, r.finished_at, r.partition, true as named, true as again from pgsched_internal.rows_to_come_back_to r'
@@ -111,7 +111,7 @@ create or replace function pgsched_internal.next_of_many(asked pgsched.bulk_oper
 $$;
 comment on function pgsched_internal.next_of_many(pgsched.bulk_operations)
   is 'The text of the query for the rows that a bulk operation processes next, each with a flag for whether the filter
-names it.';
+names the row.';
 
 create or replace function pgsched_internal.change_chunk(
   asked inout pgsched.bulk_operations, room integer, most integer, out outcomes text[], out looked integer
@@ -146,7 +146,7 @@ comment on function pgsched_internal.change_chunk(pgsched.bulk_operations, integ
 and the number of rows read.';
 
 -- Runs at most two seconds ahead of its pace, so that little happens after the operation is stopped. The position after
--- the rows read is recorded in the same transaction, so a crash neither loses nor repeats anything.
+-- the last row read is recorded in the same transaction, so a crash neither loses nor repeats anything.
 create or replace function pgsched_internal.advance_bulk(
   id uuid, most integer, out done integer, out more boolean, out finished boolean
 ) language plpgsql volatile set enable_sort = off set enable_hashjoin = off as $$

@@ -1,6 +1,6 @@
--- Counts the things that a filter names, as far as this is possible within a time limit.
+-- Counts the things that a filter names, within a time limit.
 
--- Counts each partition in a block that is rolled back, so that no lock stays on it.
+-- Counts each partition in a block that is rolled back, so that the partition does not stay locked.
 create or replace function pgsched_internal.count_executions(
   filter jsonb, clients text[], until timestamptz, out matched bigint, out complete boolean
 ) language plpgsql volatile set enable_sort = off as $$
@@ -30,7 +30,7 @@ begin
   complete := home is null;
 end $$;
 comment on function pgsched_internal.count_executions(jsonb, text[], timestamptz)
-  is 'The number of live executions that a filter names, as far as they can be counted before a given time.';
+  is 'The number of live executions that a filter names, and whether all were counted before the given time.';
 
 create or replace function pgsched_internal.count_dead_letters(
   filter jsonb, clients text[], until timestamptz, out matched bigint, out complete boolean
@@ -50,7 +50,7 @@ begin
   end loop;
 end $$;
 comment on function pgsched_internal.count_dead_letters(jsonb, text[], timestamptz)
-  is 'The number of open dead letters that a filter names, as far as they can be counted before a given time.';
+  is 'The number of open dead letters that a filter names, and whether all were counted before the given time.';
 
 create or replace function pgsched_internal.count_named(
   action text, filter jsonb, clients text[], within interval, out matched bigint, out complete boolean
@@ -73,5 +73,5 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.count_named(text, jsonb, text[], interval)
-  is 'The number of things that an action would change with this filter, as far as they can be counted within the time
+  is 'The number of things that an action would change with this filter, and whether all were counted within the time
 limit.';

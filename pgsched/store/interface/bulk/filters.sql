@@ -1,7 +1,7 @@
 -- The things that bulk operations change: live executions, dead letters, instants of a job, or jobs, as named by a
 -- filter. They are read in the order of their ids, a limited number at a time. So no statement takes long or locks more
--- than it processes, however many things there are. The functions that read them forbid sorting: with outdated
--- statistics, PostgreSQL would read and sort all dead letters for each chunk.
+-- than it processes, however many things there are. The functions that read them forbid sorting, because with outdated
+-- statistics PostgreSQL would read and sort all dead letters for each chunk.
 
 create or replace function pgsched_internal.check_filter_members(filter jsonb, things text, known text[]) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -34,8 +34,8 @@ begin
   return not filter ? 'labels' or pgsched_internal.check_labels(filter -> 'labels');
 end $$;
 comment on function pgsched_internal.check_filter_members(jsonb, text, text[])
-  is 'True for a filter with at least one of these members besides status, each of the right type; raises PS000 or PS002
-with a hint otherwise.';
+  is 'True if a filter has only these members, at least one of them besides status, and each of the right type; raises
+PS000 or PS002 with a hint otherwise.';
 
 create or replace function pgsched_internal.check_bulk_filter(action text, filter jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -90,8 +90,8 @@ create or replace function pgsched_internal.next_partition(filter jsonb, partiti
    where (filter ->> 'queue' is null or q.name = filter ->> 'queue') and p > coalesce(next_partition.partition, -1)
 $$;
 comment on function pgsched_internal.next_partition(jsonb, smallint)
-  is 'The first partition that may contain what a filter names or, if a partition is given, the next one after it; null
-if there is none.';
+  is 'The first partition that may contain things that a filter names or, if a partition is given, the next such
+partition after it; null if there is none.';
 
 create or replace function pgsched_internal.look_through_dead_letters(
   filter jsonb, clients text[], after uuid, before timestamptz, many integer

@@ -29,8 +29,8 @@ comment on function pgsched_internal.bury(smallint, uuid, text)
   is 'Ends a locked execution as failed and drops its contents. Used when the execution cannot even be held.';
 
 -- Does not read the row's contents, and does not count the attempt. If with_job is true, the job of a planned row
--- becomes invalid, unless another transaction has locked the job; then the job has no next row until the sweep repairs
--- it. A row that has already run does not affect its job, because its successor exists.
+-- becomes invalid, unless another transaction has locked the job. In that case, the job has no next row until the sweep
+-- repairs it. A row that has already run does not affect its job, because the next row exists.
 create or replace function pgsched_internal.set_aside(partition smallint, id uuid, reason text, with_job boolean default false)
   returns void language plpgsql volatile as $$
 declare
@@ -50,8 +50,8 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.set_aside(smallint, uuid, text, boolean)
-  is 'Holds a locked execution, with the reason, until its owner deals with it. If with_job is true, its job becomes
-invalid, too.';
+  is 'Holds a locked execution until its owner deals with it, and records the reason. If with_job is true, the
+execution''s job becomes invalid, too.';
 
 create or replace function pgsched_internal.put_away(partition smallint, id uuid, reason text) returns void language plpgsql volatile as $$
 declare

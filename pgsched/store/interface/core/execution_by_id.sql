@@ -1,5 +1,5 @@
 -- Finds an execution by its id alone. A lock on each searched partition would last until the caller's transaction ends,
--- and all sessions share one lock table. So a search that finds nothing runs in a block that is rolled back, which
+-- and all sessions share one lock table. So a search of several partitions runs in blocks that are rolled back, which
 -- releases its locks. The ids that pgsched makes say which partition to search first.
 
 -- After a session has run a statement five times, PostgreSQL also makes a plan for all partitions, to see whether it
@@ -18,7 +18,7 @@ create or replace function pgsched_internal.partition_in(id uuid) returns smalli
               then (('x' || translate(substr(id::text, 20), '-', ''))::bit(64)::bigint >> 46 & 32767)::smallint end
 $$;
 comment on function pgsched_internal.partition_in(uuid)
-  is 'The partition that an id carries, or null. Only a hint: an id from elsewhere may seem to carry one.';
+  is 'The partition that an id carries, or null. Only a hint: an id from elsewhere may seem to carry a partition.';
 
 -- History is searched one week at a time. The weeks that most likely contain the row come first: those from the instant
 -- forward to now, then those before the instant. For the instant infinity, the search goes back from now.
@@ -92,9 +92,9 @@ end $$;
 comment on function pgsched_internal.last_under(text, text)
   is 'The id of the execution that most recently ended under a key, however long ago; null if history has none.';
 
--- Uses the partition's own table, so that an id is always looked up in the index on ids, however few rows the
--- statistics claim. If that table is missing or belongs to another role, uses the parent table and a condition on the
--- partition.
+-- Uses the partition's own table, so that an id is always looked up in the index on ids, even if the statistics claim
+-- that there are few rows. If that table is missing or belongs to another role, uses the parent table and a condition
+-- on the partition.
 create or replace function pgsched_internal.in_partition(partition smallint, change text default '') returns text language sql stable as $$
   select case when has_table_privilege(to_regclass('pgsched_internal.executions_' || partition), 'UPDATE')
               then format('pgsched_internal.executions_%s e %s where', partition, change)
@@ -172,8 +172,8 @@ begin
   return found_row;
 end $$;
 comment on function pgsched_internal.lock_waiting(smallint, uuid)
-  is 'Locks a waiting execution, after waiting for any transaction that has it locked. Returns null, and locks nothing,
-if the execution is running or has ended.';
+  is 'Locks and returns a waiting execution, after waiting for any transaction that has locked it. Returns null, and
+locks nothing, if the execution is running or has ended.';
 
 -- Claims look less than a second ahead. The comparison is with the clock, not with the start of the caller's
 -- transaction. An execution that begins before its worker can be notified counts as running; otherwise, it could run

@@ -272,4 +272,4 @@ create or replace function pgsched_internal.attempts_in(options jsonb) returns n
                   case jsonb_typeof(options -> 'backoff') when 'array' then jsonb_array_length(options -> 'backoff') + 1 end)
 $$;
 comment on function pgsched_internal.attempts_in(jsonb)
-  is 'The number of attempts that these options allow; null if they do not limit it.';
+  is 'The number of attempts that these options allow; null if the options set no limit.';

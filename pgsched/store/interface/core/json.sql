@@ -17,8 +17,7 @@ create or replace function pgsched_internal.digits_in(value jsonb) returns bigin
             from pgsched_internal.numbers_in(value) as found offset 0) n
 $$;
 comment on function pgsched_internal.digits_in(jsonb)
-  is 'A lower bound on the number of characters that the numbers of a value have as text; at most four too low for each
-number.';
+  is 'A lower bound on the length of a value''s numbers as text; at most four characters too low for each number.';
 
 -- The text of a value has at least a quarter as many bytes as its jsonb, so a value of more than four times the limit
 -- is rejected at once. Otherwise, the numbers are scanned only if the value has more than 20 kB, or more than 2 kB and
@@ -67,7 +66,7 @@ begin
   return null;
 end $$;
 comment on function pgsched_internal.fault_of_json(jsonb)
-  is 'Why a value cannot be a payload or result: its size, its depth, or the size of a number. Null if it can be one.';
+  is 'Why a value cannot be a payload or result: its size, its depth, or the size of a number. Null if it can.';
 
 create or replace function pgsched_internal.check_payload(payload jsonb) returns boolean
   language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$

@@ -10,7 +10,7 @@ comment on function pgsched_internal.try_lock(text)
   is 'Tries to take the lock with this name until the transaction ends, without waiting. True if the lock was free.';
 
 -- The holder of one of these locks may be slow: a handler may block its process, or the transaction in which a handler
--- has written may take a long time to commit. Other work does not wait for that.
+-- has written may take a long time to commit. Other work does not wait for such a holder.
 create or replace function pgsched_internal.try_orderings(partitions smallint[]) returns smallint[]
   language plpgsql volatile set lock_timeout = '50ms' as $$
 declare
@@ -49,5 +49,5 @@ begin
   return busy;
 end $$;
 comment on function pgsched_internal.try_gates(text[])
-  is 'Locks these gates, and returns the names of those that it could not lock because another transaction keeps them
+  is 'Locks these gates. Returns the names of gates that it could not lock, because another transaction keeps them
 locked for more than a moment. Only for workers.';

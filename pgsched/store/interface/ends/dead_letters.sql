@@ -1,7 +1,7 @@
 -- Dead letters: executions that have ended as failed. They are in history and, once their day of history has been
--- dropped, in kept_dead_letters. A dead letter is open until it is replayed or discarded. Both lock the row first, so
--- that a second call sees what the first has done. These functions run with their owner's rights, because no client may
--- change history, and check the role that the session acts as.
+-- dropped, in kept_dead_letters. A dead letter is open until it is replayed or discarded. Replaying and discarding lock
+-- the row first, so that a second call sees what the first has done. These functions check the role that the session
+-- acts as, and run with their owner's rights, because no client may change history.
 
 -- The filter on the status is outside the union, so that each half is read in the order of its ids, by its own index.
 create or replace view pgsched.dead_letters with (security_invoker = true) as
@@ -23,7 +23,7 @@ select d.id, d.client_id, d.key, d.job_id, q.name as queue, d.target, pgsched_in
   left join pgsched.clients c on c.client_id = d.client_id
  where d.status = 'failed' and d.finished_at + coalesce(c.dead_letters_for, interval '365 days') > pgsched.now();
 comment on view pgsched.dead_letters
-  is 'Executions that ended as failed, with what was done about each of them, until they expire.';
+  is 'Executions that ended as failed and have not expired, with what was done about each of them.';
 
 -- Another client's dead letter cannot be told apart from one that does not exist, and is never locked.
 create or replace function pgsched_internal.lock_dead_letter(id uuid, or_dependent boolean default false, out letter pgsched.history) language plpgsql volatile as $$
@@ -61,7 +61,8 @@ begin
 end $$;
 comment on function pgsched_internal.lock_dead_letter(uuid, boolean)
   is 'Locks a dead letter that has not expired, if the session acts for its client. If or_dependent is true, also
-accepts an execution that was skipped because one that it waited for did not succeed. Raises PS010 or PS011 otherwise.';
+accepts an execution that was skipped because an execution that it waited for did not succeed. Raises PS010 or PS011
+otherwise.';
 
 create or replace function pgsched_internal.unblock_after(ids uuid[]) returns void language plpgsql volatile as $$
 declare
@@ -121,8 +122,8 @@ comment on function pgsched_internal.superseded_by(pgsched.history)
 succeeded since the failure; null if there is none.';
 
 -- The replay keeps the nominal instant, which its work may depend on. That instant is long past, so options that limit
--- the age of an execution are left out, and a plan of 0 turns off such defaults of the client. The replay belongs to no
--- job: the job's runs neither wait for it nor end it.
+-- the age of an execution are left out, and a plan of 0 turns off the client's defaults for these options. The replay
+-- belongs to no job: the job's runs neither wait for it nor end it.
 create or replace function pgsched_internal.revive(
   letter pgsched.history, fire_at timestamptz, target text, payload jsonb, options jsonb, actor text
 ) returns uuid language plpgsql volatile as $$
@@ -144,9 +145,9 @@ begin
     perform pgsched_internal.check_body(coalesce(revive.payload, letter.payload), coalesce(revive.options, letter.options) -> 'body');
   end if;
   if letter.ordering_key is not null then
-    -- The replay also precedes executions of the same instant that came after the original. Their order is by id, so
-    -- its id begins with the same time. To make it the head of its key here would block workers until this transaction
-    -- ends.
+    -- The replay must also precede executions of the same instant that came after the original. These are ordered by
+    -- id, so the new id begins with the same time as the original. Making the replay the head of its key here would
+    -- block workers until this transaction ends.
     new_id := overlay(new_id::text placing left(letter.id::text, 14) from 1 for 14);
   end if;
   if held.id is not null then
@@ -165,9 +166,9 @@ begin
   return new_id;
 end $$;
 comment on function pgsched_internal.revive(pgsched.history, timestamptz, text, jsonb, jsonb, text)
-  is 'Schedules a locked dead letter again as a new execution with all of its attempts, and marks the dead letter as
-replayed. Returns the new id, or null if the work is under way or has been done since. Raises PS001 if the target does
-not fit the queue, and PS011 if the queue was dropped.';
+  is 'Schedules a locked dead letter again as a new execution with the full number of attempts, and marks the dead
+letter as replayed. Returns the new id, or null if the work is under way or has been done since. Raises PS001 if the
+target does not fit the queue, and PS011 if the queue was dropped.';
 
 create or replace function pgsched.replay(
   id uuid, target text default null, payload jsonb default null, options jsonb default null, note text default null,
@@ -212,11 +213,11 @@ begin
 end $$;
 comment on function pgsched.replay(uuid, text, jsonb, jsonb, text, text)
   is 'Runs a dead letter again as a new execution, and returns the new id. A target, payload or options that are given
-replace those of the dead letter. Also runs an execution that was skipped because one that it waited for did not
-succeed, once that one has been replayed. If called again, returns the same id, unless the new execution has failed,
-too. Raises PS001 if the target does not fit the queue, and PS010 for an unknown id. Raises PS011 if the execution has
-not failed, was discarded or has expired, if its queue was dropped, or if its work is under way or has been done
-since.';
+replace those of the dead letter. Also runs an execution that was skipped because an execution that it waited for did
+not succeed, provided that the latter has been replayed. If called again, returns the same id, unless the new execution
+has failed, too. Raises PS001 if the target does not fit the queue, and PS010 for an unknown id. Raises PS011 if the
+execution has not failed, was discarded or has expired, if its queue was dropped, or if its work is under way or has
+been done since.';
 
 create or replace function pgsched.discard(id uuid, note text default null, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
