@@ -13,7 +13,8 @@ from pgsched.store.verbs import Connection
 
 Step = Literal["going on", "adopted", "busy", "none", "apart"]
 """Outcome of one step of ``adopt_strays``, in this order: more steps remain; this was the last step; another session
-holds a lock; the default partition is empty; or the days of its rows cannot become one table, at least not yet.
+holds a lock; the default partition is empty; or the days of its rows cannot become a single partition, at least not
+yet.
 """
 
 

@@ -1,11 +1,11 @@
 """Decides what to do with the claimed rows of jobs, and finds jobs that changed during the claim.
 
 Parsing rules and searching for rare instants can take tens of milliseconds per job. A claim spends little more than
-that on all jobs with rules together, simplest first; the rest are put off and decided a moment later.
+that on all jobs with rules together, the simplest first. The remaining rows are put off and decided a moment later.
 
 A session that changes a job locks the job, and skips rows that a claim holds. If the claim locks the job first, the
-change finds the job already planned. If the change comes first, the claim leaves the job alone: its row runs, and
-whoever plans the job next also plans the next row, unless the job is cancelled.
+change finds the job already planned. If the change comes first, the claim leaves the job alone: its row runs, and the
+next plan of the job includes the next row, unless the job is cancelled.
 """
 
 import time
@@ -72,8 +72,8 @@ async def decide_rows(
     definitions: Mapping[bytes, ClaimedDefinition],
     now: int,
 ) -> tuple[list[DecidedRow], list[ClaimedExecution]]:
-    """Decides the rows whose jobs are valid. Returns the decided rows, and the rows for which there was no time. Any
-    other row simply runs.
+    """Decides the rows whose jobs are valid. Returns the decided rows, and the rows that it had no time to decide. All
+    other rows simply run.
     """
     found, left = list[DecidedRow](), list[ClaimedExecution]()
     known = [(row, definition) for row in rows if (definition := definitions.get(row.id))]

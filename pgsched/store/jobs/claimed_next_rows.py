@@ -3,8 +3,8 @@ claimed rows run.
 
 Each claimed instant is decided first, because later instants may have passed since it was planned
 (``domain.misfire_and_overlap``). A row that must not overlap an unfinished run of its job is skipped, waits for that
-run to end, or ends it. The successor of a row that runs or is skipped is inserted; a waiting row gets none yet, because
-its next claim decides again. So a job always has exactly one waiting row, however far behind it is.
+run to end, or ends it. The successor of a row that runs or is skipped is inserted; a row that waits gets no successor
+yet, because its next claim decides again. So a job always has exactly one waiting row, however far behind the job is.
 
 Nothing here waits for a lock that a client can hold. If another session has locked a row's job or its earlier run, the
 row is given back unchanged, to be claimed a moment later.
@@ -113,7 +113,8 @@ def _run_of(decisions: Decisions, one: DecidedRow, changed: DecidedChanges, now:
 
 
 async def _after_others(connection: AsyncConnection[Any], decisions: Decisions, runs: list[Run]) -> list[Run]:
-    """Returns the runs that need not wait for another job. Handles the others here, but only a few in each claim."""
+    """Returns the runs that need not wait for another job, and handles those that must, but only a few in each claim.
+    """
     looked, skipping = 0, dict[bytes, tuple[Run, str]]()
     for run in runs:
         if run.rules.after is None:
@@ -139,7 +140,7 @@ async def _after_others(connection: AsyncConnection[Any], decisions: Decisions, 
 
 
 async def _unhindered(connection: AsyncConnection[Any], decisions: Decisions, runs: list[Run]) -> list[Run]:
-    """Returns the runs that can start now. Handles the others here: an earlier run of their job is unfinished."""
+    """Returns the runs that can start now, and handles those whose job has an unfinished earlier run."""
     wary = [run for run in runs if decide_overlap(run.rules) is not OverlapDecision.RUN]
     hindered = await earlier_runs(connection, [run.row for run in wary])
     if not hindered:

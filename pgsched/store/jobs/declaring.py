@@ -48,7 +48,7 @@ class StandingJob:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """The change to one job. ``fields`` names the fields that differ; ``before`` and ``after`` are the job's next
-    instants. A job that is ``left`` is no longer declared, but stays.
+    instants. A ``left`` job is no longer declared, but is kept.
     """
 
     what: Literal["added", "changed", "removed", "left", "unchanged"]

@@ -30,7 +30,7 @@ from pgsched.store.core.wire import Uuids, to_datetime, to_instant
 
 _ENTRY = 1000  # bytes for a job without rules
 _TIMES_ITS_TEXT = 24
-_NO_RULES = b"{}"  # an insert may write this, pgsched.schedule writes null; neither needs parsing
+_NO_RULES = b"{}"  # an insert may write this; pgsched.schedule writes null; neither needs parsing
 _MOST_BYTES = 64 * 1024 * 1024
 _MOST_COUNTING = 100_000
 
@@ -78,8 +78,8 @@ class ClaimedDefinition(Definition):
         return _following(self.cron or "", self.timezone, self.gap, self.overlap, second)
 
     def decided(self, row: ClaimedExecution, now: int) -> InstantDecision | int | None:
-        """Decides what to do with the row and what follows it. If the row simply runs, returns the job's next instant
-        as a wire count, or None if there is none.
+        """Returns the decision about the row and its successor. If the row simply runs, this is only the job's next
+        instant as a wire count, or None if there is none.
 
         Raises InvalidSchedule.
         """

@@ -1,7 +1,7 @@
 """Determines the next row of a job that is new or was changed, and accounts for earlier instants that have no row.
 
-A change discards runs that should have begun before it, and keeps runs that are still to begin. With jitter or a
-window, a run may still be to begin although its instant has passed.
+A change discards runs that should have begun before the change, and keeps runs that have yet to begin. With jitter or a
+window, a run may begin some time after its instant.
 """
 
 import asyncio
@@ -145,8 +145,8 @@ def _left(
 async def _before_late_start(
     connection: Connection, job: PlannedJob, schedule: Recurrence, resumed: datetime, taken: Collection[datetime]
 ) -> datetime:
-    """Returns when a job was resumed. If the run of the last instant before that is still to start, returns the time
-    just before that instant.
+    """Returns the time at which a job was resumed. If the run of the last instant before that time has yet to start,
+    returns the time just before that instant instead.
     """
     spread = job.parsed().spread
     if spread is None or job.has_run_out:

@@ -61,7 +61,7 @@ async def mark_invalid(connection: Connection, job: UUID, revision: int | None, 
     """Marks a job as invalid. ``revision`` is the one whose schedule is invalid, or None if the job is locked and
     cannot change.
 
-    The reason begins with the error code that submitting the same schedule would return.
+    The reason begins with the error code with which the same schedule would be rejected.
     """
     found = error if isinstance(error, PgschedError) else refusal(error) or InvalidSchedule(str(error))
     reason = f"{found.code}: {found}"

@@ -52,9 +52,10 @@ async def plan_jobs(connection: AsyncConnection[Any], *, batch: int, seconds: fl
 async def _plan_apart(
     connection: AsyncConnection[Any], ids: Sequence[UUID], seconds: float
 ) -> tuple[int, list[tuple[Any, str]]]:
-    """Plans the jobs one by one after one of them caused an error, so that only that job is left out and marked.
+    """Plans the jobs one by one after one of them has caused an error, so that only the faulty job is left out and
+    marked.
 
-    A job that could not be processed also comes first in the next pass, and must not use up all the time.
+    The faulty job comes first in the next pass, too, and must not use up all the time.
     """
     invalid, taken = list[tuple[Any, str]](), 0
     until = time.monotonic() + seconds
@@ -95,7 +96,9 @@ class Repaired(NamedTuple):
 
 
 async def repair_jobs(connection: AsyncConnection[Any], *, after: UUID = FIRST, most: int = 1000) -> Repaired:
-    """Examines the next ``most`` jobs, and marks for replanning active jobs that have no row to continue them."""
+    """Examines the next ``most`` jobs, and marks for replanning the active jobs that have no row from which to
+    continue.
+    """
     row = await first(connection, "jobs/orphaned_jobs", after=after, most=most)
     return Repaired(row[1], row[0]) if row else Repaired(0, None)
 
@@ -103,7 +106,7 @@ async def repair_jobs(connection: AsyncConnection[Any], *, after: UUID = FIRST, 
 async def repair_others(
     connection: AsyncConnection[Any], *, after: UUID, most: int
 ) -> tuple[Repaired, list[tuple[UUID, str]]]:
-    """Like ``repair_jobs``, but leaves out the jobs that make it fail and marks them invalid. Also returns (id, reason)
+    """Like ``repair_jobs``, but leaves out any job that causes an error and marks it invalid. Also returns (id, reason)
     of each such job.
     """
     try:
@@ -128,7 +131,8 @@ async def repair_others(
 
 
 async def give_up(connection: AsyncConnection[Any], id: UUID, error: Exception) -> str:
-    """Marks a job as invalid with the error as reason, unless the database refuses even that. Returns the reason."""
+    """Marks a job as invalid, with the error as the reason, unless the database refuses even that. Returns the reason.
+    """
     try:
         await mark_invalid(connection, id, None, error)
     except Exception as refused:
@@ -146,7 +150,7 @@ async def _plan_one(connection: AsyncConnection[Any], id: UUID, *, has_withdrawn
 async def _plan(
     connection: AsyncConnection[Any], jobs: Sequence[PlannedJob], until: float, *, has_withdrawn: bool = True
 ) -> tuple[int, list[tuple[Any, str]]]:
-    """Returns how many jobs there was time for, and (id, reason) of each job with an invalid schedule."""
+    """Returns how many jobs were processed in time, and (id, reason) of each job with an invalid schedule."""
     plans: dict[UUID, NextRow] = {}
     invalid: list[tuple[Any, str]] = []
     for count, job in enumerate(jobs):
@@ -159,7 +163,7 @@ async def _plan(
             withdrawn = await withdrawn_rows(connection, [one.id for one in part if has_withdrawn and one.revision > 1])
         held = withdrawn.get(job.id, [])
         if not all(row.is_locked for row in held):
-            continue  # the session that has locked it decides first
+            continue  # the session that has locked the row decides first
         try:
             plans[job.id] = await next_row(connection, job, known.get(job.id, frozenset()), held)
         except (InvalidSchedule, OverflowError) as error:

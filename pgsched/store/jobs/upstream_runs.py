@@ -61,7 +61,9 @@ async def _other(
 
 
 def _expected(job: ClaimedDefinition, instant: datetime, period: tuple[datetime, datetime]) -> datetime | None:
-    """Returns the job's instant in a period: the last one at or before ``instant``, or else the first one after it."""
+    """Returns the job's instant in a period: the last at or before ``instant`` or, if there is none, the first after
+    it.
+    """
     begin, end = period
     try:
         recurrence = job.recurrence()

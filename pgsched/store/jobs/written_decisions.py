@@ -40,7 +40,7 @@ class Run(NamedTuple):
 
 @dataclass(slots=True)
 class Decisions:
-    """The decisions of one claim. ``idle`` are the rows that do not run, ``locked`` those idle rows that are put off;
+    """The decisions of one claim. ``idle`` are the rows that do not run; ``locked`` are the idle rows that are put off;
     ``heard`` has the earliest start planned in each partition.
     """
 

@@ -66,9 +66,7 @@ async def note_behind(connection: AsyncConnection[Any], version: str) -> None:
 
 
 async def try_lock(connection: AsyncConnection[Any], worker: int) -> bool:
-    """Tries to make this worker the only one that rechecks, until it calls ``unlock`` or is lost. Returns True on
-    success.
-    """
+    """Tries to reserve the recheck for this worker, until it calls ``unlock`` or is lost. Returns True on success."""
     return bool(await column(connection, "jobs/lock_tzdata", worker=worker))
 
 
@@ -119,7 +117,7 @@ async def recheck(connection: AsyncConnection[Any], jobs: Sequence[UUID], *, old
 def _next(job: Definition, after: datetime) -> datetime | None:
     try:
         return job.recurrence().next_instant(after)
-    except (InvalidSchedule, OverflowError):  # the planner finds this again, and marks the job
+    except (InvalidSchedule, OverflowError):  # the planner finds the same fault, and marks the job
         return None
 
 

@@ -1,9 +1,9 @@
 """Finds the rows that make a claim fail, and sets them aside so that the claim can be repeated without them.
 
-The rows that the claim would take are locked without reading their contents. Then the claim is tried with halves of
-them (``core.culprits``), and each try is rolled back. A row that cannot be claimed even alone is parked with the
-reason; a row that could not be claimed because of another session's lock is put off. Both are committed while the locks
-are held, so that no other worker's row is mistaken for the culprit.
+The rows that the claim would take are locked without reading their contents. Then the claim is tried with one half of
+the rows after another (``core.culprits``), and each try is rolled back. A row that cannot be claimed even alone is
+parked with the reason; a row that could not be claimed because of another session's lock is put off. Both are committed
+while the locks are held, so that no other worker's row is mistaken for the culprit.
 """
 
 from collections import defaultdict
@@ -137,7 +137,7 @@ async def sift(
         for culprit in culprits:
             if is_a_lock(culprit.error) and await _put_off(connection, culprit.row, ahead):
                 continue
-            # A momentarily slow server is no row's fault.
+            # No row is to blame if the server is slow for a moment.
             if not took_too_long(culprit.error) or (await by_halves([culprit.row], try_out)).culprits:
                 parked.append(await _park(connection, culprit))
     return parked

@@ -23,15 +23,17 @@ from pgsched.store.live.parked_rows import SetAside
 from pgsched.store.live.row_filter_and_next_due import ALL_ROWS, PLAIN, RowFilter
 
 Answer = AsyncCursor[tuple[Any, ...]]
-# Like _make, in half the time.
+# Like ``_make``, but takes half the time
 _execution: Callable[[tuple[Any, ...]], ClaimedExecution] = partial(tuple.__new__, ClaimedExecution)
 _OPTIONS: Callable[[ClaimedExecution], bytes | None] = attrgetter("options")
 DEPTH = 1000
-"""How many due rows of a priority are examined to find those that may be claimed."""
+"""Maximum number of due rows of a priority that are examined to find claimable rows."""
 
 
 class PartitionShare(NamedTuple):
-    """How many rows a claim asks for in a partition. ``low`` is the instant (wire count) at which it starts reading."""
+    """The number of rows that a claim requests from a partition. ``low`` is the instant (wire count) from which it
+    reads.
+    """
 
     partition: int
     low: int
@@ -54,8 +56,8 @@ class Lease:
 
 
 class Claimed(NamedTuple):
-    """The rows that a claim took, those of them that run, and the earliest successor planned in each partition (wire
-    count). ``sure_until`` is the lease's, ``parked`` lists rows that could not be claimed
+    """The rows that a claim took (``taken``), those that run, and the earliest successor planned in each partition
+    (wire count). ``sure_until`` is the lease's, ``parked`` lists rows that could not be claimed
     (``store.live.claim_culprits``), and ``statements`` counts the statements sent, including begin and commit.
     """
 
@@ -139,9 +141,9 @@ async def carry_on(
 async def claim_at_once(
     connection: Connection, lease: Lease, share: PartitionShare, row_filter: RowFilter = PLAIN
 ) -> Claimed:
-    """Leases due rows of one partition in a single round trip, when a row has just arrived. Takes no rows that recur or
-    are ordered, because there is no transaction in which to plan successors or check whose turn it is. So
-    ``row_filter`` must be plain.
+    """Leases due rows of one partition in a single round trip, when a row has just arrived. Rows that recur or are
+    ordered cannot be claimed in this way, because there is no transaction in which to plan successors or check whose
+    turn it is. So ``row_filter`` must be plain.
     """
     [claim] = _claims(lease, [share], row_filter)
     cursor = await connection.execute(*claim, binary=True)
@@ -171,7 +173,7 @@ def _claims(
 def _claims_of_first(
     common: Mapping[str, Any], shares: Sequence[PartitionShare], row_filter: RowFilter
 ) -> Iterator[tuple[LiteralString, dict[str, Any]]]:
-    """Yields the statements of a claim by priority, one per queue, with the batch of any of the queue's shares."""
+    """Yields the statements of a claim by priority, one per queue, with the batch of one of the queue's shares."""
     for queue, batch in {queue_of(share.partition): share.batch for share in shares}.items():
         partitions = [share.partition for share in shares if queue_of(share.partition) == queue]
         asked = {"batch": batch, "depth": DEPTH}
@@ -273,8 +275,8 @@ class Finished(NamedTuple):
 
 
 async def settle_finished(connection: Connection, partition: int, rows: Sequence[Finished]) -> Answer:
-    """Ends rows, or makes them wait for their next attempts, as their options decide. The result has, for each status,
-    how many rows were still this worker's, the status, and the earliest instant at which one of them fires again.
+    """Ends rows, or makes them wait for their next attempts, as their options decide. For each status, the result has
+    the number of rows that were still this worker's, the status, and the earliest instant at which a row fires again.
     """
     ids, tokens, outcomes, codes, results, reasons, durations, retryable, waits, tracebacks = zip(*rows, strict=True)
     return await connection.execute(

@@ -11,7 +11,9 @@ from pgsched.store.core.sql import statement
 
 
 class HandlerReport(NamedTuple):
-    """What was reported on a leased row since the last report; None means no change. ``checkpoint`` is JSON text."""
+    """What a handler has reported since the last report on its leased row; None means no change. ``checkpoint`` is JSON
+    text.
+    """
 
     id: UUID
     token: int
@@ -21,7 +23,7 @@ class HandlerReport(NamedTuple):
 
 
 async def keep(connection: AsyncConnection[Any], reports: Sequence[HandlerReport]) -> set[UUID]:
-    """Stores reports. Returns the ids of the rows whose reports were accepted; all other rows are no longer leased
+    """Stores reports. Returns the ids of the rows whose reports were accepted; the other rows are no longer leased
     under their tokens.
     """
     names = ("ids", "tokens", "fractions", "notes", "checkpoints")

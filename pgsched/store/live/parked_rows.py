@@ -36,9 +36,10 @@ async def park(
     with_job: bool = True,
     before: str = "",
 ) -> SetAside:
-    """Parks a row. ``token`` is that of its lease, None if it is waiting. ``before`` is a prefix for the reason.
+    """Parks a row. ``token`` is the token of the row's lease, or None if the row is waiting. ``before`` is a prefix for
+    the reason.
 
-    Raises errors that no row can cause, and the error that another session has locked the row.
+    Raises errors that no row can cause, and the lock error if another session has locked the row.
     """
     reason = before + reason_of(error)
     parameters = {"id": UUID(bytes=id), "token": token, "reason": reason, "with_job": with_job}

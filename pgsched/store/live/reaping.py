@@ -53,8 +53,8 @@ async def reap(
 async def reap_others(
     connection: Connection, where: ReapRange, owners: Sequence[int], *, ended_by: float
 ) -> tuple[Reaped, list[SetAside]]:
-    """Like ``reap``, but parks any row that makes it fail. Returns what was reaped and what was parked. After a
-    failure, the range must be read again. The connection must use the formats of ``store.core.wire``.
+    """Like ``reap``, but parks any row that causes an error. Returns what was reaped and what was parked. After an
+    error, the range must be read again. The connection must use the formats of ``store.core.wire``.
     """
     try:
         return await reap(connection, where, owners, ended_by=ended_by), []

@@ -12,7 +12,7 @@ async def note(connection: Connection, rows: Sequence[ClaimedExecution], *, begu
     """Records that these rows, which may have only one attempt, have begun or, if ``begun`` is False, have not begun
     after all. A worker that takes rows back from a lost worker relies on this.
 
-    Returns the ids of the rows for which this is committed. All other rows are no longer leased under their tokens, or
+    Returns the ids of the rows for which this was recorded. All other rows are no longer leased under their tokens, or
     are locked by another session.
     """
     cursors = await _send(connection, "live/record_start", rows, begun=begun)
@@ -20,7 +20,7 @@ async def note(connection: Connection, rows: Sequence[ClaimedExecution], *, begu
 
 
 async def bring_payloads(connection: Connection, rows: Sequence[ClaimedExecution]) -> dict[bytes, bytes | None]:
-    """Returns, by row id, the payloads that the claim left out to keep few of them in memory.
+    """Returns, by row id, the payloads that the claim left out to save memory.
 
     Rows without an entry are no longer leased under their tokens.
     """

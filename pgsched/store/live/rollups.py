@@ -12,7 +12,7 @@ from pgsched.domain.histogram import nothing
 from pgsched.store import internal_verbs
 
 EVERYBODY = ""
-"""All clients together; no client has this name."""
+"""Stands for all clients together; no client has this name."""
 
 
 @dataclass(slots=True)
@@ -29,7 +29,7 @@ class Counted:
     duration: list[int] = field(default_factory=nothing)
 
     def add(self, other: "Counted") -> None:
-        """Adds the other object's counts to this one's."""
+        """Adds another object's counts to these counts."""
         self.attempts += other.attempts
         self.failed_attempts += other.failed_attempts
         self.succeeded += other.succeeded

@@ -11,7 +11,7 @@ from pgsched.store.core.connect import Connection
 from pgsched.store.core.sql import statement_among, statement_over, together
 from pgsched.store.core.wire import FAR_OFF, LONG_AGO, Instant, Uuids
 
-_FILLING = 0.1  # writers send notifications until the queue is half full
+_FILLING = 0.1  # writers stop sending notifications when the queue is half full
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,9 +35,9 @@ class RowFilter:
     refused: tuple[bytes, ...] = ()
     """Ids of rows on which the database refuses every change."""
     latest_first: bool = False
-    """Whether rows are read from the end, the latest due first."""
+    """Whether the rows due latest are read first."""
     first: bool = False
-    """Whether only rows with a priority above 0 are read, in order of priority."""
+    """Whether only rows with a priority above 0 are read, highest first."""
     ordinary: bool = False
     """Whether rows with a priority below 0 are skipped."""
     planned: bool = False
@@ -50,7 +50,7 @@ class RowFilter:
 
     @property
     def clauses(self) -> tuple[str, ...]:
-        """The clauses of a statement that reads these rows; none if it reads all."""
+        """The clauses of a statement that reads these rows; empty if it reads all rows."""
         return tuple(self._values())
 
     @property
@@ -88,7 +88,7 @@ class RowFilter:
         return not (self.held or self.apart or self.plain) and self.only is None
 
     def plainly(self) -> "RowFilter":
-        """Returns the same filter without rows that recur or are ordered."""
+        """Returns the same filter, but without rows that recur or are ordered."""
         return PLAIN if self is ALL_ROWS else replace(self, plain=True)
 
 

@@ -1,4 +1,4 @@
-"""Finds out which rows a settle can lock at once, when another session has locked some."""
+"""Finds out which rows can be locked and settled at once when another session has locked some of them."""
 
 from collections.abc import Iterable
 

@@ -1,8 +1,8 @@
 """Plans the hot path's statements on a new connection, so that the first rows do not wait for planning.
 
-Each statement has a variant for every single partition, and one for all partitions together. A connection that replaces
-a lost one is urgent, because rows are waiting. So it plans only the variants for all partitions; the others, which are
-most of the work, are planned on first use.
+Each statement has one variant for each partition, and one for all partitions together. A connection that replaces a
+lost one is urgent, because rows are waiting. So only the variants for all partitions are planned on it; the others,
+which are most of the work, are planned on first use.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from pgsched.store.live.row_filter_and_next_due import next_due
 
 
 async def warm_claims(connection: Connection, partitions: Sequence[int], *, each: bool) -> None:
-    """Plans the claim statements for all partitions together and, with ``each``, also for each partition. Claims
+    """Plans the claim statements for all partitions together and, if ``each`` is True, also for each partition. Claims
     nothing.
     """
     lease = Lease(owner=0, token=1 << 32, length=timedelta(0), ahead=timedelta(0))

@@ -1,4 +1,4 @@
-"""Pages of bulk operations, and a single one."""
+"""Reads bulk operations: pages of them, or a single one."""
 
 from dataclasses import fields
 from typing import Any
@@ -32,7 +32,7 @@ async def get_detail(connection: AsyncConnection[Any], id: UUID) -> BulkDetail:
     """Returns a bulk operation and, for a backfill, its runs. Counting many runs takes longer. Raises NotFound."""
     operation = await get_operation(connection, id)
     shown = {field.name: getattr(operation, field.name) for field in fields(operation)}
-    runs = await rows(connection, Runs, "bulk/runs", operation=id)  # only a backfill has any
+    runs = await rows(connection, Runs, "bulk/runs", operation=id)  # only a backfill has runs
     return BulkDetail(**shown, runs=runs[0] if runs else None)
 
 

@@ -22,8 +22,8 @@ _Row = TypeVar("_Row")
 
 
 class SortOrder(StrEnum):
-    """Which rows come first; ids are in order of time. A page begins after the id ``after`` and ends at the id
-    ``reach``.
+    """Which rows come first: the newest or the oldest, as ids are chronological. A page begins after the id ``after``
+    and ends at the id ``reach``.
     """
 
     NEWEST = "newest"

@@ -1,7 +1,7 @@
-"""Reads the ends of executions in the order in which they became visible. Each is read once, however late its
+"""Reads the ends of executions in the order in which they became visible. Each end is read once, however late its
 transaction committed.
 
-A page covers transactions below a certain number, so its cost does not depend on how much there is to read.
+A page covers a limited range of transactions, so its cost does not depend on how much there is to read.
 """
 
 from collections.abc import Collection
@@ -23,8 +23,8 @@ SPAN, _WIDER, _NARROWEST, _WIDEST = 10_000, 8, 16, 2**40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventPage:
-    """Events, each with its ``cursor``. ``end`` is the reader's position after them, ``span`` is how many transactions
-    the next page should cover, and ``complete`` says whether everything readable was read.
+    """Events, each with its ``cursor``. ``end`` is the reader's position after them, ``span`` is the number of
+    transactions that the next page should cover, and ``complete`` is True if everything readable was read.
     """
 
     items: list[Event]

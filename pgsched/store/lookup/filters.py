@@ -26,8 +26,9 @@ class JobFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionFilter:
-    """Selects executions that match every given field: any of ``statuses``, each named once, and all of ``labels``.
-    ``host`` is the target's host, in any case; ``start`` (inclusive) and ``end`` (exclusive) bound ``scheduled_for``.
+    """Selects executions that match every given field: any of ``statuses``, which has no duplicates, and all of
+    ``labels``. ``host`` is the target's host, in any case; ``start`` (inclusive) and ``end`` (exclusive) bound
+    ``scheduled_for``.
     """
 
     client: str | None = None
@@ -67,9 +68,9 @@ class EventFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetterFilter:
-    """Selects dead letters that match every given field. ``target`` is a prefix of the target, ``reason`` a part of the
-    reason, in any case; ``start`` (inclusive) and ``end`` (exclusive) bound ``finished_at``. The dead letters must have
-    all ``labels``.
+    """Selects dead letters that match every given field. ``target`` is a prefix of the target; ``reason`` is a part of
+    the reason, in any case; ``start`` (inclusive) and ``end`` (exclusive) bound ``finished_at``. The dead letters must
+    have all ``labels``.
     """
 
     client: str | None = None

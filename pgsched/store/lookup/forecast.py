@@ -12,7 +12,7 @@ from pgsched.store.lookup.throughput import busiest_minute
 MOST_MINUTES = 240
 MOST_PER_MINUTE = 100_000
 UNKNOWN = 10_000
-"""The number of executions that counts as too many if workers have done nothing yet."""
+"""The limit per minute while there is no record of work done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +28,8 @@ class Minute:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """How many executions a minute may have; above this number there are too many. ``busiest`` is the number of
-    attempts in the workers' busiest minute of the last 7 days, if the bound is based on it.
+    """The maximum number of executions in a minute before it counts as too busy. ``busiest`` is the number of attempts
+    in the workers' busiest minute of the last 7 days, or None if there were none.
     """
 
     per_minute: int
@@ -37,7 +37,7 @@ class Bound:
 
 
 async def bound_of_workers(connection: AsyncConnection[Any]) -> Bound:
-    """Returns the most that workers have achieved in a minute, up to the maximum that is counted."""
+    """Returns as the bound the most attempts that workers have made in a minute, up to the maximum that is counted."""
     busiest = await busiest_minute(connection)
     return Bound(per_minute=min(busiest or UNKNOWN, MOST_PER_MINUTE), busiest=busiest)
 
@@ -46,7 +46,7 @@ async def forecast(
     connection: AsyncConnection[Any], *, minutes: int, per_minute: int, start: datetime | None = None
 ) -> list[Minute]:
     """Returns the minutes in which executions fall due, among ``minutes`` from ``start`` or the current minute on.
-    Reads no more of a minute than needed to see that the minute is hot.
+    Stops reading a minute once it is known to be hot.
     """
     found = await rows(connection, dict, "lookup/due_by_minute", start=start, minutes=minutes, most=per_minute + 1)
     return [Minute(**one, hot=one["due"] > per_minute) for one in found]

@@ -1,7 +1,7 @@
 """Lists executions, their attempts, dead letters and jobs. Pages run from the newest id to the oldest, or the reverse.
 
 The cost of a page is bounded (``lookup.page_reach``), so a page may be short if its filter matches few rows. The next
-page continues after it.
+page continues where it ends.
 
 Instants are in UTC. If Python cannot represent an instant, it is read as None (``infinity``: held) or as Python's last
 instant.
@@ -197,9 +197,9 @@ async def _look(
     contents: bool | None = None,
     **how: Any,
 ) -> RowPage[_Listed]:
-    """Reads a page by requesting one row more than it holds. Searches part of the rows that the page may examine and,
-    if that is not enough, all of them. Rows that arrive after the end was found are newer, so they cost the page
-    nothing.
+    """Reads a page by requesting one row more than the page holds. First searches a part of the rows that the page may
+    examine and, if that is not enough, all of them. Rows that arrive after the end was found are newer, so they add no
+    cost.
     """
     reach, items = None, list[_Listed]()
     shown = {} if contents is None else {"contents": contents}

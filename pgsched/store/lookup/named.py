@@ -18,7 +18,7 @@ async def id_of(
     connection: AsyncConnection[Any], kind: Kind, name: UUID | str, clients: Collection[str] | None = None
 ) -> UUID:
     """Returns the id of the job, execution or dead letter with this id, or with this key among these ``clients`` (None:
-    any client that the session sees). If several have the key, it is the job that is not cancelled, the newest
+    all clients that the session sees). If several have the key, returns the job that is not cancelled, the newest
     execution, or the newest open dead letter.
 
     Raises NotFound, and InvalidInput if several clients have the key.

@@ -17,19 +17,19 @@ from pgsched.store.gates.sidelined_targets import Sidelined, sidelined
 from pgsched.store.lookup.overview import LivingWorker, QueueState, living_workers, queue_states
 
 MOST = 250
-"""Rows counted in each partition, oldest first: at most 4,000 in a queue."""
+"""Maximum number of rows counted in each partition, oldest first; this is at most 4,000 in a queue."""
 QUEUES = 50
-"""Number of queues checked, in order of name."""
+"""Maximum number of queues examined, in order of name."""
 _GATES = 20
 HELD = 1_000
-"""Executions held by a gate are counted up to this number."""
+"""Maximum number of executions counted for each gate that holds them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edge:
     """The executions of a queue, a client or a worker that are ``due`` but unclaimed, and those that are claimed
-    (``in_hand``). ``paused`` is how many of the due executions are in paused queues. If ``cut``, there may be more of
-    each.
+    (``in_hand``). ``paused`` is how many of the due executions are in paused queues. If ``cut``, all of these numbers
+    are lower bounds.
     """
 
     queue: str | None = None
@@ -58,8 +58,9 @@ class Flow:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldByGate:
     """A gate that holds executions, such as ``client:shop`` or ``host:shop.example``. ``held`` is how many, counted up
-    to a thousand, and ``first_due`` is when the first in line was due (None for a circuit). For a limit, also what it
-    lets pass. If it is ``on_hold``, for this ``reason``, nothing passes until an operator releases it.
+    to a thousand, and ``first_due`` is when the first in line was due (None for a circuit). A limit also has the
+    numbers that it lets pass. If the gate is ``on_hold``, for this ``reason``, nothing passes until an operator
+    releases it.
     """
 
     gate: str
@@ -104,15 +105,15 @@ async def held_of_clients(connection: AsyncConnection[Any], clients: Sequence[st
 
 
 async def open_letters(connection: AsyncConnection[Any], *, most: int) -> int:
-    """Returns how many of the newest dead letters are open. Examines up to ``most`` in history, and ``most`` of those
-    kept longer.
+    """Returns how many of the newest dead letters are open. Examines up to ``most`` dead letters in history, and up to
+    ``most`` that are kept longer.
     """
     _, found, _ = await first(connection, "lookup/wal_and_dead_letters", most=most) or (0, 0, 0)
     return int(found)
 
 
 async def edges_of_queues(connection: AsyncConnection[Any]) -> list[Edge]:
-    """Returns the due and the claimed executions by queue, client and worker, for at most fifty queues."""
+    """Returns the due and claimed executions by queue, client and worker, for at most fifty queues."""
     return await rows(connection, Edge, "lookup/now_edges", queues=QUEUES, most=MOST, no_slot=NO_SLOT)
 
 

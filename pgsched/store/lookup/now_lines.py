@@ -26,7 +26,7 @@ class QueueLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerLine:
-    """A living worker and the executions that it holds."""
+    """A running worker and the executions that it holds."""
 
     worker: LivingWorker
     edge: Edge
@@ -98,7 +98,7 @@ def _gates(now: Now) -> list[GateLine]:
 
 
 def _gate(found: HeldByGate, target: Sidelined | None) -> GateLine:
-    if target is not None:  # for a target, more held executions are counted
+    if target is not None:  # executions held by a target are counted up to a higher limit
         held = max(found.held, target.held)
         return GateLine(name=found.gate, held=held, more=target.held >= COUNTED_OF_A_TARGET, target=target)
     return GateLine(name=found.gate, held=found.held, more=found.held >= HELD, found=found)
@@ -106,7 +106,7 @@ def _gate(found: HeldByGate, target: Sidelined | None) -> GateLine:
 
 def _rates(now: Flow | None, before: Flow | None) -> Mapping[str, float | None]:
     if now is None or before is None or now.at <= before.at or now.ended < before.ended:
-        return {"scheduled": None, "ended": None}  # or the server has restarted its counters
+        return {"scheduled": None, "ended": None}  # or the server has reset its counters
     passed = now.at - before.at
     return {
         "scheduled": max(now.scheduled - before.scheduled, 0) / passed,

@@ -13,13 +13,13 @@ from pgsched.store.core.query import first, rows
 
 MOST_COUNTED = 10_000
 """Maximum number of executions counted of each kind: due, due later, held, ended."""
-_EDGE = 10  # executions examined in each partition for the lateness of the oldest
+_EDGE = 10  # executions examined in each partition to find the oldest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionCounts:
-    """Executions by status. For the statuses in ``at_least``, there may be more. Of ended executions, the newest are
-    counted.
+    """Executions by status. The counts of the statuses in ``at_least`` are lower bounds. Only the newest of the ended
+    executions are counted.
     """
 
     executions: dict[str, int]
@@ -36,7 +36,9 @@ class QueueLateness:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueState:
-    """A queue, whether consumers pull from it, whether it is paused, and, if nothing begins in it, why."""
+    """A queue, whether consumers pull from it, whether it is paused and, if nothing begins in it, the reason
+    (``stall``).
+    """
 
     name: str
     pulled: bool
@@ -46,7 +48,7 @@ class QueueState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LivingWorker:
-    """A living worker, and the queues that it serves."""
+    """A running worker, and the queues that it serves."""
 
     id: int
     name: str
@@ -69,7 +71,7 @@ class UndeliverableCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedTransaction:
-    """A prepared transaction that has not ended: other sessions wait for whatever it has locked."""
+    """A prepared transaction that has not ended. Other sessions wait for the locks that it holds."""
 
     gid: str
     owner: str
@@ -103,7 +105,7 @@ async def queue_states(connection: AsyncConnection[Any]) -> list[QueueState]:
 
 
 async def living_workers(connection: AsyncConnection[Any]) -> list[LivingWorker]:
-    """Returns the living workers in the order in which they registered."""
+    """Returns the running workers in the order in which they registered."""
     return await rows(connection, LivingWorker, "lookup/living_workers")
 
 
@@ -119,8 +121,8 @@ async def prepared_transactions(connection: AsyncConnection[Any]) -> list[Prepar
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSize:
-    """A table with its partitions or days: the bytes of its rows and indexes at the last vacuum or analyze, the
-    server's estimates of its rows, and when any part of it was last vacuumed.
+    """The size of a table, including its partitions or days: the bytes of its rows and indexes at the last vacuum or
+    analyze, the server's estimates of its rows, and when any part of it was last vacuumed.
     """
 
     name: str

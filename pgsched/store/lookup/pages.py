@@ -4,7 +4,7 @@ A page has rows after the id ``after``, up to the id ``reach`` (``lookup.page_re
 no payloads or results, each of which may be a MiB.
 
 A page of executions has three sources: the partitions of the live rows, history, and the dead letters that are kept
-longer. It reads from each partition and source at most as many rows as it shows, and merges them.
+longer. From each partition and source, it reads at most as many rows as it shows, and merges them.
 """
 
 from typing import Any
@@ -48,7 +48,8 @@ def conditions_of(wanted: ExecutionFilter | JobFilter) -> dict[str, Any]:
 
 
 def statuses_of(wanted: ExecutionFilter) -> tuple[Conditions | None, Conditions | None]:
-    """Returns the conditions on the statuses of live rows and of rows in history, or None where none is wanted."""
+    """Returns the conditions on the statuses of live rows and of rows in history; None for a source that is not wanted.
+    """
     if not wanted.statuses:
         return {}, {}
     live = [status for status in wanted.statuses if status in LIVE_STATUSES]
@@ -80,7 +81,7 @@ def reasons_of_dead_letters(
 
 
 def _letters(wanted: DeadLetterFilter, state: str) -> dict[str, Any]:
-    """Returns the conditions that have a value, the same as in ``pgsched_internal.look_through_dead_letters``."""
+    """Returns the conditions that have a value. They match those in ``pgsched_internal.look_through_dead_letters``."""
     names = {"start": "failed_since", "end": "failed_before"}
     asked = {names.get(name, name): getattr(wanted, name) for name in DeadLetterFilter.__dataclass_fields__}
     return given(asked | ({} if state == "all" else {state: True}))

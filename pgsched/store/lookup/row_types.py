@@ -22,7 +22,7 @@ _Row = TypeVar("_Row")
 class RowPage(Generic[_Row]):
     """Rows in order; ``next`` is the id after which the next page begins, or None at the end.
 
-    A page also ends once it has examined as many rows as allowed. Then it has fewer rows than requested, or none.
+    A page also ends once it has examined as many rows as allowed, so it may have fewer rows than requested, or none.
     """
 
     items: list[_Row]
@@ -32,11 +32,11 @@ class RowPage(Generic[_Row]):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
     """An execution: waiting, running or finished. ``fire_at`` is None while it is held; ``held_by`` is the gate that
-    holds it, None if it is held by hand or waits for other executions.
+    holds it, or None if it is held by hand or waits for other executions.
 
-    A skipped one may represent several ``instants`` of its job, up to ``last_scheduled_for``. ``waits`` lists the gates
-    that have held it: an array of objects with ``held_by``, ``since`` and, once the gate has let it pass, ``until``. It
-    is None if no gate has held it.
+    A skipped execution may represent several ``instants`` of its job, up to ``last_scheduled_for``. ``waits`` lists the
+    gates that have held the execution, as an array of objects with ``held_by``, ``since`` and, once the gate has let it
+    pass, ``until``. It is None if no gate has held the execution.
     """
 
     id: UUID
@@ -68,8 +68,8 @@ class Execution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """The end of an execution. All ends have one order: reading on from an event's ``cursor`` returns the ends after
-    it.
+    """The end of an execution. All ends are in a single order: reading from an event's ``cursor`` returns the ends
+    after that event.
     """
 
     cursor: str
@@ -104,7 +104,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """The progress of an execution as its handler has reported it, from 0 to 1, and the last ``checkpoint``."""
+    """The progress that an execution's handler has reported, from 0 to 1, and the last ``checkpoint``."""
 
     fraction: float | None
     note: str | None
@@ -160,7 +160,7 @@ class DeadLetterDetail(DeadLetter):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LetterReason:
     """How many dead letters have a reason that begins with this text, how many clients they belong to, and when the
-    first and the last of them failed. ``client`` is the first of the clients by name.
+    first and the last of these dead letters failed. ``client`` is the first of the clients by name.
     """
 
     reason: str
@@ -173,8 +173,8 @@ class LetterReason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditPreview:
-    """The next instants of a job before and after an edit. The ``exceptions`` are instants cancelled in advance, at
-    which the job fires in neither case.
+    """The next instants of a job before and after an edit. The ``exceptions`` are instants cancelled in advance; the
+    job does not fire at them in either case.
     """
 
     before: list[Fire]

@@ -14,12 +14,12 @@ from pgsched.store.live.rollups import EVERYBODY
 
 By = Literal["time", "queue", "client"]
 LONGEST = {"time": timedelta(days=31), "queue": timedelta(days=31), "client": timedelta(hours=6)}
-"""The longest span that may be queried. By client, there are a thousand rows a minute."""
+"""The longest span that may be queried. It is shorter by client, because there are up to a thousand rows a minute."""
 _STEPS = [timedelta(minutes=minutes) for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 360)]
 _WANTED = 120
 _MOST_OBJECTIVES = 100
 MOST_ITEMS = 50
-"""Maximum number of queues or clients listed. Those with the most attempts are listed."""
+"""Maximum number of queues or clients listed, those with the most attempts first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +35,8 @@ class Percentiles:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
     """The work done in the step that began at ``starts_at``, in a queue or for a client. It counts executions by how
-    they ended, all attempts, and failed attempts. ``lateness`` is how late attempts began, ``duration`` how long they
-    took.
+    they ended, all attempts, and failed attempts. ``lateness`` is how late attempts began; ``duration`` is how long
+    they took.
     """
 
     starts_at: datetime | None = None
@@ -56,7 +56,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """A span of time, for some clients or for all (None), and for one queue or for all."""
+    """A span of time, for some clients or all (None), and for one queue or all (None)."""
 
     start: datetime
     end: datetime
@@ -87,8 +87,8 @@ async def by_client(connection: AsyncConnection[Any], span: Span) -> list[Done]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Objective:
-    """A client's objective, and the share of its attempts in the last hour that met it, which is None if there were
-    none. ``burn`` is the ratio of the late attempts to those that are allowed to be late.
+    """A client's objective, and the share of the attempts in the last hour that met the objective, or None if there
+    were no attempts. ``burn`` is the ratio of the number of late attempts to the number that may be late.
     """
 
     client: str
@@ -100,16 +100,15 @@ class Objective:
 
 
 async def objectives(connection: AsyncConnection[Any]) -> list[Objective]:
-    """Returns the first hundred clients, by name, that have an objective, and how well the last hour met each
-    objective.
+    """Returns the objectives of the first hundred clients that have one, by name, and how well the last hour met each.
     """
     return [_measured(aim) for aim in await _aims(connection, None)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Punctuality:
-    """How many attempts of a client began, how many of them began later than its objective allows, and the share that
-    must be on time.
+    """How many attempts of a client began, how many of them began later than the client's objective allows, and the
+    share that must be on time.
     """
 
     client: str

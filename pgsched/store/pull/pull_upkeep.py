@@ -25,7 +25,7 @@ _PLANNED = RowFilter(planned=True)
 
 
 async def queues(connection: AsyncConnection[Any], *, worker: int) -> list[int]:
-    """Returns the first partitions of pulled queues if this is the first of the living workers, otherwise an empty
+    """Returns the first partitions of pulled queues if this is the first of the running workers, otherwise an empty
     list.
     """
     return await column(connection, "pull/pulled_queues", worker=worker)

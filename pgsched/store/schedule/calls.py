@@ -18,8 +18,8 @@ from pgsched.store.schedule.schedule_parameters import ScheduleRequest
 
 Outcome = Literal["created", "replaced", "existing", "ended"]
 """The outcome of scheduling. ``created``: a new row. ``replaced``: the key's waiting row was replaced. ``existing``:
-the key's row was left unchanged, because it is running or was to be kept. ``ended``: nothing was scheduled, because the
-key's execution has recently succeeded.
+the key's row was left unchanged, because it is running or ``on_conflict`` said so. ``ended``: nothing was scheduled,
+because the key's execution has recently succeeded.
 """
 
 
@@ -42,7 +42,7 @@ async def schedule(connection: AsyncConnection[Any], order: ScheduleRequest) -> 
 
 async def schedule_together(connection: AsyncConnection[Any], orders: Sequence[ScheduleRequest]) -> list[Placed]:
     """Schedules, in order, one-shots of one client that have only a time and the fields in ``_TOGETHER``. If the
-    database refuses one of them, raises its error, and none is scheduled.
+    database refuses one of them, schedules none and raises the database's error.
     """
     # The requests are sent as one JSON text, because psycopg takes longer to write an array than the rest of the
     # statement takes.
@@ -63,7 +63,7 @@ def placed(row: Any) -> Placed:
 
 
 async def may_plan(connection: AsyncConnection[Any]) -> bool:
-    """Whether this session may plan jobs. Clients' sessions may not: a worker plans right after their commit."""
+    """Whether this session may plan jobs. Clients' sessions may not; instead, a worker plans right after the commit."""
     return bool(await value(connection, "jobs/may_plan"))
 
 

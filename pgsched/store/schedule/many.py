@@ -2,8 +2,8 @@
 
 Plain rows, without a key, ordering key, labels or queue, are loaded by COPY in its binary format. COPY cannot load
 other rows: it evaluates no expressions, but the database must compute the partition of a row with a key, an ordering
-key or a queue. A role that is subject to row-level security may not use COPY at all. Such rows are set aside and
-inserted by ``insert … select``, a few thousand at a time. A row that says what to do if its key is in use goes through
+key or a queue. A role that is subject to row-level security may not use COPY at all. Rows that COPY cannot load are set
+aside and inserted by ``insert … select``, a few thousand at a time. A row with ``on_conflict`` goes through
 ``pgsched.schedule_outcome``, as if scheduled alone.
 """
 
@@ -33,7 +33,7 @@ _VERSIONED_LENGTH = struct.Struct("!ib")  # of jsonb: the length includes the ve
 _SLOT_BITS = (PARTITIONS_PER_QUEUE - 1).bit_length()
 _CHANCE_BITS = 61 - PARTITION_BITS
 _PLACED, _RANDOM = 0b101 << 61, (1 << _CHANCE_BITS) - 1  # the UUID variant, and the mark that a partition follows
-_ID_STEP = 16  # in 1/4096 ms, the unit of time in ids; writing a row takes longer than one step
+_ID_STEP = 16  # in 1/4096 ms, the time unit of ids; writing a row takes longer than one step
 _BLOCK, _ASIDE, _ASIDE_BYTES = 256, 5000, 1 << 26
 _ID_BYTES = slice(6, 22)  # of the fixed fields
 _NO_ID = bytes(16)
@@ -112,7 +112,7 @@ class Load:
         yield _TRAILER
 
     def fill(self) -> None:
-        """Sets rows aside, for a role that may not use COPY."""
+        """For a role that may not use COPY: sets rows aside until the input ends or enough have been set aside."""
         while not (self.exhausted or self._is_full):
             for order in self._take():
                 self._put_aside(order)

@@ -1,5 +1,5 @@
-"""Builds the parameters of ``pgsched.schedule``. Checks what SQL cannot: cron expressions, and text that it cannot
-store.
+"""Builds the parameters of ``pgsched.schedule``. Checks what SQL cannot: cron expressions, and text that PostgreSQL
+cannot store.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ _TIMING = ("fire_at", "delay", "cron", "every", "timezone", "gap", "overlap")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class When:
-    """An instant or a recurrence; if all fields are None, the current time."""
+    """An instant or a recurrence. If all fields are None, this is the current time."""
 
     fire_at: datetime | None = None
     delay: timedelta | None = None

@@ -1,8 +1,8 @@
 -- Executions that wait for others. A waiting execution is held; its rows in pgsched.dependencies record which
--- executions it waits for. Each of these is marked as awaited, and keeps the mark in history, where dependents.sql
--- finds it. The lock order is the same everywhere: the execution that waits; then those that it waits for, if they are
--- not running, by partition and id, as settles lock them; then dependencies. The ordering of a partition is never
--- locked (see gates/ordering.sql), because workers lock it after their rows.
+-- executions it waits for. Each execution waited for is marked as awaited, and keeps the mark in history, where
+-- dependents.sql finds it. Locks are always taken in the same order: first the waiting execution; then the executions
+-- it waits for, except running ones, by partition and id, as settling does; then the dependencies. A partition's
+-- ordering is never locked (see gates/ordering.sql), because workers lock it after their rows.
 
 create or replace function pgsched_internal.check_after(after text[], after_outcome text, on_conflict text, recurrence text) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -25,9 +25,10 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.check_after(text[], text, text, text)
-  is 'True if an execution may wait for these executions; raises PS000 or PS002 with a hint otherwise.';
+  is 'True if the arguments that make an execution wait for others are valid; raises PS000 or PS002 with a hint
+otherwise.';
 
--- Looks for live executions first and for ended ones second, so that the later query finds a row that is just ending.
+-- Looks for a live execution first and an ended one second, so that an execution that is just ending is not missed.
 create or replace function pgsched_internal.find_execution(client text, name text) returns uuid language plpgsql volatile as $$
 declare
   named constant uuid := case when name ~ '^[0-9A-Fa-f]{8}(-?[0-9A-Fa-f]{4}){3}-?[0-9A-Fa-f]{12}$' then name::uuid end;
@@ -71,13 +72,13 @@ begin
     'remove one of the two from the other''s after');
 end $$;
 comment on function pgsched_internal.check_no_circle(uuid, uuid)
-  is 'True if an execution would not wait for itself, directly or through others; raises PS011 otherwise. Called by
-pgsched_internal.wait_for.';
+  is 'True if a new dependency would not make an execution wait for itself, directly or through others; raises PS011
+otherwise.';
 
 -- A waiting execution is locked and marked, so its end has to wait for this transaction and then finds the mark. The
 -- update is HOT, because no index of live rows contains awaited. A running execution is normally not locked, because
--- its settle must not wait. Only a note is left, and workers later mark the execution, or its row in history. A running
--- execution is locked only if history would not record its end.
+-- its settlement must not wait. Instead, a note is left, and workers later mark the execution, or its row in history. A
+-- running execution is locked only if history would not record its end.
 create or replace function pgsched_internal.mark_awaited(execution_id uuid, after_id uuid, client text) returns boolean
   language plpgsql volatile as $$
 declare
@@ -101,11 +102,11 @@ begin
   return found;
 end $$;
 comment on function pgsched_internal.mark_awaited(uuid, uuid, text)
-  is 'Makes sure that the end of a client''s execution is reported to those that wait for it; false if the execution has
-already ended.';
+  is 'Makes sure that a client''s execution will report its end to its dependents; false if the execution has already
+ended.';
 
 -- Marks the live row if there is one, and otherwise the row in history. If another transaction has locked the live row,
--- it is left for a later pass.
+-- the execution is left for a later pass.
 create or replace function pgsched_internal.mark_ends(most integer) returns void language plpgsql volatile as $$
 declare
   noted pgsched_internal.ends_to_mark;
@@ -129,11 +130,11 @@ begin
   end loop;
 end $$;
 comment on function pgsched_internal.mark_ends(integer)
-  is 'Marks executions, up to a limit, that were running when others were scheduled after them. If they have ended,
-marks their rows in history.';
+  is 'Marks executions as awaited, up to a limit, if they were running when their dependents were scheduled. If an
+execution has ended, marks its row in history.';
 
--- A new dependency can close a circle only if another execution waits for the one that is to wait. Only then is there a
--- search for a circle, by one transaction per client at a time, because two concurrent ones would not see each other's
+-- A new dependency can close a circle only if some execution already waits for the dependent one. Only then is a circle
+-- searched for, by one transaction per client at a time, because two concurrent transactions would not see each other's
 -- dependencies.
 create or replace function pgsched_internal.wait_for(
   execution_id uuid, after_id uuid, outcome text default 'success', delay interval default null
@@ -152,7 +153,7 @@ begin
     perform from pgsched_internal.circles c where c.client_id = waiting.client_id for update;
     perform pgsched_internal.check_no_circle(execution_id, after_id);
   end if;
-  if waiting.at_head then  -- it gives up its turn: others may go first, and it may wait for one of them
+  if waiting.at_head then  -- gives up its turn, because it may now wait for an execution that is behind it
     update pgsched.executions e set at_head = null where e.partition = waiting.partition and e.id = waiting.id;
   end if;
   insert into pgsched.dependencies (execution_id, after_id, outcome, delay)
@@ -165,9 +166,9 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.wait_for(uuid, uuid, text, interval)
-  is 'Makes a held execution (fire_at infinity) wait for another execution of its client: until the other has succeeded
-(or, with the outcome any, has ended), and then for the delay. Returns false, and changes nothing, if the other has
-already ended.';
+  is 'Makes a held execution (fire_at infinity) wait for another execution of its client until the other has succeeded
+(or, with the outcome any, has ended) and the delay after that has passed. Returns false, and changes nothing, if the
+other has already ended.';
 
 create or replace function pgsched_internal.forget_dependencies(execution_id uuid) returns void
   language sql volatile as $$
@@ -185,7 +186,7 @@ begin
          'leave it out of after, or give after_outcome => ''any''');
 end $$;
 comment on function pgsched_internal.check_ended(uuid, text)
-  is 'True if an ended execution has ended in a way that lets its dependents fire; raises PS011 otherwise.';
+  is 'True if the outcome of an ended execution lets its dependents fire; raises PS011 otherwise.';
 
 create or replace function pgsched_internal.hold_for(home smallint, execution_id uuid, waits jsonb, instant timestamptz) returns boolean
   language plpgsql volatile as $$
@@ -210,8 +211,8 @@ begin
   return is_held;
 end $$;
 comment on function pgsched_internal.hold_for(smallint, uuid, jsonb, timestamptz)
-  is 'Makes an execution of the caller wait for others until each has the necessary outcome. If all of them already have
-it, the execution fires at the given instant. True if it waits.';
+  is 'Makes an execution of the caller wait until each of the others has the required outcome. If all of them already
+have it, the execution fires at the given instant. Returns true if the execution waits.';
 
 create or replace function pgsched_internal.schedule_after(
   target text, payload jsonb, fire_at timestamptz, client text, key text, ordering_key text, queue text, options jsonb,

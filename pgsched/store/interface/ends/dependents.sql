@@ -1,4 +1,4 @@
--- What the end of an execution means for its dependents, the executions that wait for it: they are released or skipped.
+-- Releases or skips the dependents of an ended execution: the executions that wait for it.
 
 -- The caller has locked the waiting rows. Only dependents that will never fire are processed one by one.
 create or replace function pgsched_internal.skip_dependents(ids uuid[]) returns uuid[] language plpgsql volatile as $$
@@ -22,8 +22,8 @@ begin
   return skipped;
 end $$;
 comment on function pgsched_internal.skip_dependents(uuid[])
-  is 'Skips these held executions if they wait for the success of an execution that did not succeed. Returns the ids of
-those that were skipped.';
+  is 'Of these held executions, skips those that wait for the success of an execution that did not succeed. Returns
+their ids.';
 
 create or replace function pgsched_internal.fire_dependents(ids uuid[]) returns uuid[] language plpgsql volatile as $$
 declare
@@ -50,10 +50,10 @@ begin
   return all_fired;
 end $$;
 comment on function pgsched_internal.fire_dependents(uuid[])
-  is 'Releases these held executions if they no longer wait for anything. Returns the ids of those that were released.';
+  is 'Of these held executions, releases those that no longer wait for anything. Returns their ids.';
 
--- An end may have any number of dependents, so only a limited number is read at a time, in the order of their ids,
--- whatever happens to them. Dependents that another transaction has locked do not delay the others.
+-- An end may have any number of dependents, so a limited number is read at a time, in order of id, no matter what
+-- happens to them. Dependents that another transaction has locked do not delay the others.
 create or replace function pgsched_internal.dependents_of(ids uuid[], behind uuid, most integer, out dependents uuid[], out reached integer)
   language plpgsql stable as $$
 begin
@@ -73,9 +73,9 @@ comment on function pgsched_internal.dependents_of(uuid[], uuid, integer)
 the first end, only executions with ids after behind are returned.';
 
 -- Locks the waiting rows, except those that another transaction has locked; their dependencies stay open for a later
--- pass. A later statement reads what the rows still wait for. So if concurrent transactions record two ends, the second
--- transaction sees the end that the first has recorded. An end affects only executions of its own client, except that
--- an end that stands in for a missing execution (client null) affects those of any client.
+-- pass. A later statement reads what the rows still wait for. So if two concurrent transactions record ends, the second
+-- sees the end recorded by the first. An end affects only executions of its own client. An end without a client (null)
+-- stands in for a missing execution, and affects executions of any client.
 create or replace function pgsched_internal.note_ends(
   ids uuid[], statuses pgsched.execution_status[], ends timestamptz[], clients text[], dependents uuid[]
 ) returns integer language plpgsql volatile as $$
@@ -102,8 +102,8 @@ begin
   return cardinality(decided);
 end $$;
 comment on function pgsched_internal.note_ends(uuid[], pgsched.execution_status[], timestamptz[], text[], uuid[])
-  is 'Records these ends with the given executions that wait for them. Returns how many executions were released or
-skipped as a result.';
+  is 'Records these ends for the given executions that wait for them. Returns how many executions were released or
+skipped.';
 
 create or replace function pgsched_internal.note_ends_with(
   ids uuid[], statuses pgsched.execution_status[], ends timestamptz[], clients text[], dependents uuid[]
@@ -118,7 +118,7 @@ begin
       raise;
     end if;
   end;
-  -- One dependent causes the error, for example if two rows were given the same id
+  -- A single dependent may cause the error, for example if two rows have the same id
   for n in 1..cardinality(dependents) loop
     begin
       decided := decided + pgsched_internal.note_ends(ids, statuses, ends, clients, dependents[n:n]);
@@ -134,8 +134,8 @@ begin
   return decided;
 end $$;
 comment on function pgsched_internal.note_ends_with(uuid[], pgsched.execution_status[], timestamptz[], text[], uuid[])
-  is 'Records these ends like note_ends. If a dependent makes this fail, it is held, with the reason, and the others are
-processed.';
+  is 'Like note_ends, but if a dependent causes an error, holds that dependent with the reason and processes the
+others.';
 
 create or replace function pgsched_internal.release_dependents(
   most integer, after uuid default null, behind uuid default null, width integer default 500,
@@ -149,7 +149,7 @@ declare
   places tid[];
   page record;
 begin
-  perform set_config('pgsched.notify', 'on', true);  -- turned off in workers' sessions, but all workers may claim these
+  perform set_config('pgsched.notify', 'on', true);  -- off in workers' sessions, but any worker may claim these rows
   perform pgsched_internal.mark_ends(most);
   select array_agg(ended.id), array_agg(ended.status), array_agg(ended.finished_at), array_agg(ended.client_id), array_agg(ended.ctid)
     into ids, statuses, ends, clients, places
@@ -170,7 +170,7 @@ begin
     read_to := ids[cardinality(ids)];
   end if;
   decided := pgsched_internal.note_ends_with(ids[:page.reached], statuses[:page.reached], ends[:page.reached], clients[:page.reached], page.dependents);
-  -- By ctid, because a plan that was made on an empty day would scan the whole index for each end
+  -- By ctid, because a plan made on an empty day would scan the whole index for each end
   update pgsched.history h set awaited = false
     from unnest(ids[:page.reached], ends[:page.reached], clients[:page.reached], places[:page.reached]) as ended(id, finished_at, client_id, place)
    where h.ctid = ended.place and h.finished_at = ended.finished_at and h.id = any (array[ended.id])
@@ -182,11 +182,12 @@ end $$;
 comment on function pgsched_internal.release_dependents(integer, uuid, uuid, integer)
   is 'Releases or skips the dependents of executions that have ended. Checks a limited number of ends (most) and of
 their dependents (width). To continue, pass in the last end that was checked (after) and, if it may have further
-dependents, the last of its dependents that was checked (behind). Returns how many ends were recorded with all of their
+dependents, the last of its dependents that was checked (behind). Returns how many ends were recorded for all of their
 dependents, how many dependents were released or skipped, and where to continue if there may be more.';
 
--- Finds most of the executions by reading each partition at most once. The ids of jobs' rows do not carry a partition,
--- so they are looked up in every partition. Each look-up is rolled back, so that no partition stays locked.
+-- Finds most of the executions by reading each partition at most once. The ids of jobs' rows do not contain the
+-- partition, so these rows are looked up in every partition. Each look-up is rolled back, so that no partition stays
+-- locked.
 create or replace function pgsched_internal.not_found_at_once(ids uuid[]) returns uuid[] language plpgsql volatile as $$
 declare
   left_over uuid[] := ids;
@@ -205,17 +206,17 @@ begin
   end loop;
   return array(select i.id from unnest(left_over) with ordinality as i(id, n)
                 where i.id <> all (array(select h.id from pgsched.history h where h.awaited and h.id = any (left_over)))
-                  -- Somebody still waits for it.
+                  -- An execution still waits for this one
                   and exists (select from pgsched.dependencies d where d.after_id = i.id and d.status is null)
                 order by i.n);
 end $$;
 comment on function pgsched_internal.not_found_at_once(uuid[])
-  is 'Of these awaited executions, those that are not live and have no end in history that must still be recorded.';
+  is 'Of these awaited executions, those that are neither live nor have an end in history that must still be recorded.';
 
--- An execution that was deleted by hand, or cancelled before its instant, leaves no end in history. Only a limited
--- number of awaited executions is checked at a time. The index is probed for each next one, so it does not matter how
--- many executions wait for each. If one has more dependents than are processed at a time, the next call continues with
--- it.
+-- An execution that was deleted by hand, or cancelled before its instant, leaves no end in history. A limited number of
+-- awaited executions is checked at a time. One index probe finds the next awaited execution, however many dependents
+-- each has. If an execution has more dependents than are processed at a time, the next call continues with that
+-- execution.
 create or replace function pgsched_internal.release_abandoned(most integer, after uuid, out decided integer, out read_to uuid)
   language plpgsql volatile as $$
 declare
@@ -249,6 +250,6 @@ begin
   end loop;
 end $$;
 comment on function pgsched_internal.release_abandoned(integer, uuid)
-  is 'Releases or skips the executions that wait for one that no longer exists, as if that one had been cancelled.
-Checks up to most awaited executions with ids after the given one. Returns how many dependents were released or skipped,
-and where to continue if there may be more.';
+  is 'Releases or skips the dependents of executions that no longer exist, as if these had been cancelled. Checks up to
+most awaited executions with ids after the given one. Returns how many dependents were released or skipped, and where to
+continue if there may be more.';

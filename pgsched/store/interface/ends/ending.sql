@@ -1,6 +1,6 @@
--- How an execution ends, for all kinds of ends: this file writes what happens to its row, and what follows from its
--- end. Only plain successes, from which nothing follows, are moved in batches by settle_succeeded.sql and
--- settle_discarded.sql; a test compares the two ways.
+-- Ends executions: writes what happens to the row of an execution, and does what follows from its end. Only plain
+-- successes, from which nothing follows, are moved in batches by settle_succeeded.sql and settle_discarded.sql; a test
+-- compares the two ways.
 
 create or replace function pgsched_internal.end_execution(
   ended pgsched.executions, status pgsched.execution_status, reason text default null, last_scheduled_for timestamptz default null,
@@ -33,10 +33,10 @@ begin
 end $$;
 comment on function pgsched_internal.end_execution(pgsched.executions, pgsched.execution_status, text, timestamptz, bigint, smallint, jsonb,
                                                    boolean, boolean)
-  is 'Writes an execution to history after the caller has deleted its row, unless its client does not keep such ends,
-and does what follows from the end. Returns the status. For a run of a job, last_scheduled_for and instants tell which
-further instants the end covers. begun is false if a claim counted an attempt that never began. lets_next is true if
-this call must also give the next execution of the ordering key its turn.';
+  is 'Ends an execution whose row the caller has deleted: writes it to history, unless its client does not keep such
+ends, and does what follows from the end. Returns the status. For a run of a job, last_scheduled_for and instants
+describe the further instants that the end covers. begun is false if a claim counted an attempt that never began.
+lets_next is true if this call must also give the next execution of the ordering key its turn.';
 
 create or replace function pgsched_internal.follow_end(
   ended pgsched.executions, status pgsched.execution_status, reason text, status_code smallint, result jsonb, lets_next boolean
@@ -70,8 +70,8 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.follow_end(pgsched.executions, pgsched.execution_status, text, smallint, jsonb, boolean)
-  is 'Does what follows from the end of an execution: notifies a target, counts the outcome for its job, releases its
-dependents, and blocks or continues its ordering key.';
+  is 'Does what follows from the end of an execution: reports the outcome to a target, counts it for the job, has the
+dependents released, and blocks the ordering key or gives its next execution a turn.';
 
 create or replace function pgsched_internal.tell_outcome(
   ended pgsched.executions, status pgsched.execution_status, reason text, status_code smallint, result jsonb
@@ -89,7 +89,8 @@ begin
     return null;
   end if;
   perform set_config('pgsched.notify', 'on', true);  -- notifications are off in sessions that settle
-  -- An outcome is reported even if the queue is full: the row has awaited = false, which no client can set.
+  -- An outcome is reported even if the queue is full. Its row is recognised by awaited = false, which no client can
+  -- set.
   insert into pgsched.executions as e (fire_at, awaited, client_id, target, partition, payload)
   values (pgsched.now(), false, ended.client_id, told,
     pgsched_internal.any_partition_of(pgsched_internal.queue_to_tell(ended.partition, told)),
@@ -104,9 +105,9 @@ begin
   return new_id;
 end $$;
 comment on function pgsched_internal.tell_outcome(pgsched.executions, pgsched.execution_status, text, smallint, jsonb)
-  is 'Schedules an execution that reports the outcome of another one, in the transaction that settles that one. The
-target is the one that the options name for this outcome; for a failure, it is otherwise the client''s
-dead_letter_target. Returns the id, or null if there is no target.';
+  is 'Schedules an execution that reports another execution''s outcome, in the transaction that settles the other
+execution. The target is the one that the options name for this outcome; a failure without such a target is reported to
+the client''s dead_letter_target. Returns the id, or null if there is no target.';
 
 create or replace function pgsched_internal.skip_range(
   job pgsched.jobs, first timestamptz, last timestamptz, instants bigint, reason text
@@ -131,5 +132,5 @@ begin
   perform pgsched_internal.end_execution(skipped, 'skipped', reason, case when instants > 1 then last end, nullif(instants, 1));
 end $$;
 comment on function pgsched_internal.skip_range(pgsched.jobs, timestamptz, timestamptz, bigint, text)
-  is 'Records instants of a job that have no row in history as skipped, all in one row. Raises PS012 if the session does
-not act for the client of the job.';
+  is 'Records as skipped, in a single row, a job''s instants that have no row in history. Raises PS012 if the session
+does not act for the client of the job.';

@@ -1,11 +1,11 @@
--- Replays of executions that were skipped because one that they waited for did not succeed.
+-- Replays of executions that were skipped because an execution that they waited for did not succeed.
 
--- The row of such an execution keeps what it waited for (see skip_dependents).
+-- The row of a skipped execution keeps the list of what it waited for (see skip_dependents).
 create or replace function pgsched_internal.was_dependent(letter pgsched.history) returns boolean language sql immutable parallel safe as $$
   select letter.status = 'skipped' and coalesce(jsonb_typeof(letter.result -> 'after') = 'object', false)
 $$;
 comment on function pgsched_internal.was_dependent(pgsched.history)
-  is 'True if an execution was skipped because one that it waited for did not succeed.';
+  is 'True if an execution was skipped because another one that it waited for did not succeed.';
 
 create or replace function pgsched_internal.last_replay(id uuid) returns uuid language plpgsql volatile as $$
 declare
@@ -21,9 +21,9 @@ begin
   return last;
 end $$;
 comment on function pgsched_internal.last_replay(uuid)
-  is 'The last in the chain of replays of an execution; the execution itself if it was not replayed.';
+  is 'The last replay in an execution''s chain of replays; the execution itself if it was not replayed.';
 
--- If a replay has ended and is not in history, it succeeded, and its client keeps no history of successes.
+-- A replay that has ended and is not in history has succeeded, and its client keeps no history of successes.
 create or replace function pgsched_internal.still_to_wait_for(letter pgsched.history) returns jsonb language plpgsql volatile as $$
 declare
   before record;
@@ -48,5 +48,5 @@ begin
   return waits;
 end $$;
 comment on function pgsched_internal.still_to_wait_for(pgsched.history)
-  is 'The executions that a skipped execution must still wait for if it is replayed, because they have not ended. Raises
-PS011 if one that it waited for has ended without success.';
+  is 'The executions that a skipped execution waited for and that have not ended, so its replay must wait for them too.
+Raises PS011 if one of the awaited executions has ended without success.';

@@ -1,5 +1,5 @@
--- Decides what happens to an execution after an attempt. Workers and consumers only report the outcome of the attempt;
--- the settle calls these functions to decide. live/reap.sql decides for leases that ran out with their worker.
+-- Decides what happens to an execution after an attempt. Workers and consumers only report the attempt's outcome;
+-- settling calls these functions to decide. If a lease ran out with its worker, live/reap.sql decides.
 
 create or replace function pgsched_internal.seconds_in(options jsonb, name text) returns double precision
   language sql immutable parallel safe as $$ select extract(epoch from pgsched_internal.length_of(options ->> name))::float8 $$;
@@ -8,7 +8,7 @@ comment on function pgsched_internal.seconds_in(jsonb, text)
 
 create or replace function pgsched_internal.default_attempts() returns integer language sql immutable parallel safe as 'select 22';
 comment on function pgsched_internal.default_attempts()
-  is 'The number of attempts that an execution has if its options do not set one.';
+  is 'The default number of attempts.';
 
 -- A list of waits determines the number of attempts, even if the defaults also set a number.
 create or replace function pgsched_internal.laid_over(options jsonb, defaults jsonb) returns jsonb
@@ -60,11 +60,11 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.lateness(jsonb, integer, double precision)
-  is 'How an execution ends if its attempt with this number may no longer start, age seconds after its instant; nulls if
-it may start.';
+  is 'The status and the reason with which an execution ends if its attempt with this number may no longer start, age
+seconds after its instant; nulls if the attempt may start.';
 
--- drawn is a random number from 0 to 1 that spreads the wait; if it is null, there is no wait. Logarithms tell whether
--- the power exceeds the maximum, because the power itself could overflow.
+-- drawn is a random number from 0 to 1 that spreads the wait; if it is null, there is no wait. Logarithms are compared
+-- with the maximum, because the power itself could overflow.
 create or replace function pgsched_internal.backoff(options jsonb, attempt integer, drawn double precision) returns double precision
   language plpgsql immutable parallel safe as $$
 declare
@@ -90,7 +90,7 @@ comment on function pgsched_internal.backoff(jsonb, integer, double precision)
   is 'The number of seconds to wait after the failed attempt with this number. A list of waits is used unchanged; other
 waits are spread at random by drawn (0 to 1).';
 
--- Options limit how long an execution can be postponed. If they do not, a postponement by more than a week after the
+-- If the options do not limit how long an execution can be postponed, a postponement to more than a week after its
 -- instant counts as a failed attempt, because otherwise a handler could postpone forever. If drawn is null, there is no
 -- backoff. The wait is a whole number of microseconds, so that a fraction cannot decide whether it exceeds a limit.
 create or replace function pgsched_internal.decide(

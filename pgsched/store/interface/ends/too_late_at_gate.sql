@@ -1,5 +1,5 @@
--- Ends executions that are held at a gate, once their time is over. Nothing else would notice, because they are not
--- claimed while they are held. An execution that is held for an error waits until someone deals with it.
+-- Ends executions whose time runs out while a gate holds them. Held executions are not claimed, so nothing else would
+-- notice. An execution that is held because of an error waits until someone deals with it.
 
 create or replace function pgsched_internal.held_until(there pgsched.executions) returns timestamptz language sql stable parallel safe as $$
   select coalesce(there.start_at, there.scheduled_for, there.fire_at)
@@ -7,10 +7,10 @@ create or replace function pgsched_internal.held_until(there pgsched.executions)
     from pgsched_internal.options_of(there.options, there.client_id, there.partition, there.plan) o
 $$;
 comment on function pgsched_internal.held_until(pgsched.executions)
-  is 'The instant at which an execution that is about to be held by a gate will end, by its options and the defaults of
-its client and queue; null if these set no limit.';
+  is 'The instant at which an execution that is about to be held by a gate will end, according to its options and the
+defaults of its client and queue; null if these set no limit.';
 
--- If another transaction has locked the row, or something that its end needs, a later pass ends it.
+-- If another transaction has locked the row, or something that its end needs, the execution is left for a later pass.
 create or replace function pgsched_internal.end_if_late(partition smallint, id uuid) returns boolean
   language plpgsql volatile set lock_timeout = '5ms' as $$
 declare
@@ -45,11 +45,11 @@ exception when others then
 end $$;
 comment on function pgsched_internal.end_if_late(smallint, uuid)
   is 'Ends an execution that a gate holds, if its time is over. True if it was ended. Null if its time is not over, or
-if it could not be ended and was held for an error. False if another transaction has locked something that its end
-needs.';
+if it could not be ended and was held because of an error. False if another transaction has locked something that its
+end needs.';
 
 -- If the end of one execution needs something that is locked, the other executions of its client wait for a later pass.
--- So a client's executions never delay those of others, however many there are.
+-- So no client can delay the others, however many executions it has.
 create or replace function pgsched_internal.end_overdue(most integer) returns bigint language plpgsql volatile as $$
 declare
   waiting record;

@@ -1,8 +1,8 @@
 -- Targets whose effect is part of the transaction that settles them: sql: and notify:.
 
 -- Runs with its owner's rights, because the session has the role of a client, which may not settle by itself. Whoever
--- knows the id and the token of the lease may settle. A client sees those of its own rows, and cannot guess those of
--- others.
+-- knows the id and the token of the lease may settle. A client sees the ids and tokens of its own rows only, and cannot
+-- guess others.
 create or replace function pgsched_internal.settle_called(partition smallint, id uuid, token bigint, result jsonb) returns void
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare

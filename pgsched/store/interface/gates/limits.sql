@@ -97,4 +97,4 @@ begin
   return true;
 end $$;
 comment on function pgsched.drop_limit(text, text, text)
-  is 'Removes a limit. The executions that it held continue at once. False if there was no such limit.';
+  is 'Removes a limit. Executions that it held continue at once. False if there was no such limit.';

@@ -1,8 +1,8 @@
 -- Executions with the same ordering key are delivered one at a time, in the order of their instants and, for the same
 -- instant, of their insertion. The first becomes the head of its key when a claim finds it. It stays the head until it
 -- ends, across retries and lost workers. The executions behind it are held at the gate 'order', and each end gives the
--- next one its turn. An execution that waits for another (pgsched.dependencies) keeps its place, unless the other has
--- the same key: then neither would ever begin.
+-- next one its turn. An execution that waits for another (pgsched.dependencies) keeps its place, unless both have the
+-- same key, because then neither would ever begin.
 
 -- Transactions of clients and of handlers do not lock a partition's ordering, because they would keep the lock until
 -- they end, and meanwhile no one else could decide whose turn it is. Without the lock, an execution may be held behind
@@ -38,8 +38,8 @@ end $$;
 comment on function pgsched_internal.is_of_key(smallint, uuid, text, text)
   is 'True if an execution has this ordering key and has not ended.';
 
--- The call of a cancelled execution may continue for a while. Its worker can prolong that time, and only its worker may
--- pass is_over.
+-- The call of a cancelled execution may continue for a while. The execution's worker can prolong that time, and only
+-- that worker may pass is_over.
 create or replace function pgsched_internal.is_blocked(partition smallint, client_id text, ordering_key text, is_over boolean default false)
   returns boolean language plpgsql volatile as $$
 begin
@@ -80,7 +80,7 @@ begin
    where e.partition = let_next.partition and e.client_id = let_next.client_id and e.ordering_key = let_next.ordering_key
      and (isfinite(e.fire_at) or e.gate is not null or not pgsched_internal.waits_for_own(e.partition, e.id))
    order by coalesce(e.scheduled_for, e.fire_at), e.id limit 1;
-  if first.gate is distinct from 'order' or first.fire_at <> 'infinity' then  -- the claim finds it anyway
+  if first.gate is distinct from 'order' or first.fire_at <> 'infinity' then  -- a claim finds it anyway
     return null;
   end if;
   perform from pgsched.executions e where e.partition = let_next.partition and e.id = first.id for update skip locked;
@@ -97,8 +97,8 @@ begin
   return instant;
 end $$;
 comment on function pgsched_internal.let_next(smallint, text, text, boolean)
-  is 'Lets the first execution of an ordering key fire if no execution is the head, nothing blocks the key, and the
-first is held behind another. Returns the instant at which it fires, or null.';
+  is 'Lets the first execution of an ordering key fire if the key has no head and is not blocked, and that execution is
+held behind another. Returns the instant at which the execution fires, or null if it does not.';
 
 create or replace function pgsched_internal.block_key(partition smallint, client_id text, ordering_key text, execution_id uuid, reason text)
   returns void language sql volatile as $$
@@ -129,5 +129,5 @@ begin
   return freed.execution_id;
 end $$;
 comment on function pgsched_internal.unblock(boolean, text, text)
-  is 'Unblocks an ordering key, and returns the id of the execution that failed, which is not run again. Null if the key
-was not blocked.';
+  is 'Unblocks an ordering key, and returns the id of the execution that failed, which is not run again. Returns null if
+the key was not blocked.';

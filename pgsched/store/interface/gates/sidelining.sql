@@ -72,7 +72,7 @@ begin
 end $$;
 comment on function pgsched_internal.restore_target(text, text, text)
   is 'Resumes calls to a target host that was paused, by hand or because it failed: a few executions a second at first,
-and then more and more. False if it was not paused.';
+then at an increasing rate. False if it was not paused.';
 
 create or replace function pgsched_internal.check_may_sideline(client text) returns boolean language plpgsql stable as $$
 begin

@@ -1,5 +1,5 @@
--- The waits of an execution: which gates have held it, and from when to when. They are stored in the execution's row
--- when it is held or released, which writes the row anyway. A row that was never held stores nothing. The last twenty
+-- The waits of an execution: which gates have held it, and from when to when. They are stored in the execution's row,
+-- which is written anyway when the execution is held or released. A row that was never held stores nothing. The last 20
 -- waits are kept.
 
 create or replace function pgsched_internal.held(waits jsonb, gate text, instant timestamptz) returns jsonb language sql stable parallel safe
@@ -16,4 +16,4 @@ transaction, that wait continues.';
 create or replace function pgsched_internal.waited(waits jsonb) returns jsonb language sql stable parallel safe
   return case when waits -> -1 -> 'until' is null then jsonb_set(waits, '{-1,until}', to_jsonb(pgsched.now())) else waits end;
 comment on function pgsched_internal.waited(jsonb)
-  is 'An execution''s waits, of which the last one ends now; null if it has never waited.';
+  is 'An execution''s waits, with the last one ending now; null if the execution has never waited.';

@@ -1,6 +1,6 @@
 -- Cancelling jobs and executions, and triggering jobs. The lock order is the same everywhere: the job, then its waiting
--- row. A row that a worker is claiming is skipped: it runs, its claim does not touch the job, and the next plan of the
--- job continues from there.
+-- row. A row that a worker is claiming is skipped: it runs, its claim does not touch the job, and the job's next plan
+-- continues from that row.
 
 create or replace function pgsched_internal.owner_of_job(id uuid) returns text language plpgsql stable as $$
 declare
@@ -29,7 +29,7 @@ comment on function pgsched_internal.lock_job(uuid)
 another client.';
 
 -- A running row is not locked, because its worker or consumer must never wait for the caller's transaction, which may
--- stay open for long. A row that was claimed ahead of its instant does not run yet.
+-- stay open for a long time. A row that was claimed ahead of its instant is not running yet.
 create or replace function pgsched_internal.lock_live(partition smallint, id uuid) returns pgsched.executions language plpgsql volatile as $$
 declare
   there pgsched.executions;
@@ -164,7 +164,7 @@ begin
       return false;
     end if;
   end if;
-  -- If a client's role cancels a one-shot of that client, history already says everything that the log would.
+  -- Not logged if a client's role cancels a one-shot of that client, because history already records everything
   if num_nonnulls(cancel.actor, cancel.note, waiting.job_id) > 0 or not exists (
        select from pgsched.clients c where c.client_id = waiting.client_id and c.database_role = pgsched_internal.acting_role()) then
     perform pgsched_internal.write_log('cancel', cancel.id, cancel.actor, pgsched_internal.detail_of(cancel.note), 'execution',
@@ -193,8 +193,8 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.follow_move(pgsched.executions, timestamptz)
-  is 'Does what must follow when a waiting execution is moved to another instant. The execution no longer waits for
-others. If it has not begun before, others with its ordering key may go first. Workers are notified.';
+  is 'Does what follows when a waiting execution is moved to another instant. The execution no longer waits for others.
+If it has never begun, others with its ordering key may go first. Workers are notified.';
 
 create or replace function pgsched_internal.move_to(waiting pgsched.executions, fire_at timestamptz) returns void
   language plpgsql volatile set plan_cache_mode = force_custom_plan as $$

@@ -31,8 +31,8 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.replan_from(pgsched.executions, pgsched.jobs)
-  is 'If the job is still active, has it planned again from the instant of a run that did not begin. That run is no
-longer counted.';
+  is 'No longer counts a run that did not begin. If the job is still active, has it planned again from the run''s
+instant.';
 
 create or replace function pgsched_internal.follow_change(there pgsched.executions, job pgsched.jobs) returns void
   language plpgsql volatile set plan_cache_mode = force_custom_plan as $$

@@ -49,7 +49,7 @@ begin
   update pgsched.jobs j set state = 'active', reason = null, revision = j.revision + 1, updated_at = pgsched.now(),
          accounted_to = case when j.state = 'invalid' then pgsched_internal.accounted_to(j, false) else j.accounted_to end
    where j.id = resume_job.job_id;
-  if job.state = 'invalid' then  -- its row may be held for an error
+  if job.state = 'invalid' then  -- its row may be held because of an error
     perform pgsched_internal.withdraw(resume_job.job_id, 'resumed');
   end if;
   return true;
@@ -80,5 +80,5 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.count_outcome(uuid, pgsched.execution_status)
-  is 'Counts the consecutive failures of a job, and pauses the job when their number reaches its rule pause_after.
-Called by each settle of a run of a job that has this rule.';
+  is 'Counts the consecutive failures of a job with the rule pause_after, and pauses the job when the number reaches
+that of the rule. Called whenever a run of such a job is settled.';

@@ -62,7 +62,7 @@ again.';
 -- start after the pause.
 create or replace function pgsched_internal.may_still_run(waiting pgsched.executions, job pgsched.jobs, carries_on boolean) returns boolean
   language sql stable parallel safe as $$
-  -- A row from which the planner does not continue may still run if an earlier change holds it.
+  -- A row held by an earlier change may still run, even if the planner does not continue from that row
   select case when not carries_on then waiting.fire_at = 'infinity' and waiting.gate is null
               when job.state = 'active' then coalesce(waiting.scheduled_for, waiting.fire_at) <= pgsched.now()
               else job.state = 'paused' and waiting.scheduled_for <= pgsched.now() and waiting.fire_at > pgsched.now()
@@ -97,9 +97,9 @@ comment on function pgsched_internal.follow_unbegun(pgsched.jobs, text)
 end.';
 
 -- Withdraws only the planned row; triggered rows and retries stay. If the row's instant has not come yet, the next plan
--- decides about it. If it has come, the row is kept if its run may still begin. Otherwise, history records the instant,
--- together with all later ones up to now. A row that was being claimed during an earlier change, and was then handed
--- back, accounts only for its own instant.
+-- decides about it. Once the instant has come, a row whose run may still begin is kept; otherwise, history records the
+-- instant, together with all later ones up to now. A row that was being claimed during an earlier change, and was then
+-- handed back, accounts only for its own instant.
 create or replace function pgsched_internal.withdraw(job_id uuid, reason text, keeps boolean default false) returns void
   language plpgsql volatile as $$
 declare
@@ -199,8 +199,8 @@ end $$;
 comment on function pgsched_internal.carry_on(uuid, timestamptz)
   is 'Has a worker plan the next row of a job after its planned row was cancelled.';
 
--- Runs with its owner's rights, because it counts the rows of all clients, so that the planner can spread a job's rows
--- among them. The session learns nothing but numbers.
+-- Runs with its owner's rights: it counts the rows of all clients, so that the planner can spread a job's rows among
+-- them. The session learns only the counts.
 create or replace function pgsched_internal.crowding(partition integer, lows timestamptz[], highs timestamptz[]) returns setof bigint
   language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -210,4 +210,4 @@ begin
     using lows, highs;
 end $$;
 comment on function pgsched_internal.crowding(integer, timestamptz[], timestamptz[])
-  is 'The number of rows of a partition that fall in each of these time spans, counted up to a thousand.';
+  is 'For each of these time spans, the number of the partition''s rows that it contains, counted up to 1,000.';

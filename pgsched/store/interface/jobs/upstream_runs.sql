@@ -1,4 +1,4 @@
--- Jobs whose runs follow the runs of another job. When the instant of a run comes, a worker decides whether it may
+-- Jobs whose runs follow the runs of another job. When a run's instant comes, a worker decides whether the run may
 -- begin. This file checks what can be checked when the job is written.
 
 create or replace function pgsched_internal.check_after_rule(after jsonb) returns boolean
@@ -13,9 +13,10 @@ begin
          'write {"job": "<key>", "same": "hour, day, week or month", "on_failure": "skip, run or wait", "on_none": "run or skip"}');
 end $$;
 comment on function pgsched_internal.check_after_rule(jsonb)
-  is 'True for a valid rule named after; raises PS002 with a hint otherwise.';
+  is 'True for a valid after rule; raises PS002 with a hint otherwise.';
 
--- Only one transaction per client may check at a time, because two concurrent ones would not see each other's jobs.
+-- Only one transaction per client may check at a time, because two concurrent transactions would not see each other's
+-- jobs.
 create or replace function pgsched_internal.circle_refused() returns trigger
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin

@@ -33,7 +33,7 @@ create or replace function pgsched_internal.histogram_of(buckets smallint[], cou
      group by n order by n) end
 $$;
 comment on function pgsched_internal.histogram_of(smallint[], bigint[])
-  is 'The histogram with these counts in these buckets, which are numbered from 0; null if there are none.';
+  is 'The histogram with these counts in these buckets, numbered from 0; null if there are none.';
 
 create or replace function pgsched_internal.quantile(counts integer[], share float8) returns float8 language sql immutable parallel safe
 begin atomic
@@ -132,7 +132,7 @@ comment on view pgsched.minutes
 and how late the attempts began and how long they took, in seconds. Rows without a client count all clients together.';
 
 -- Uses the second minute that was recorded after that transaction began. A part of the first may have been recorded
--- before it, and a single minute may have been added to long after it was over.
+-- before the transaction began, and one minute may have been updated long after it was over.
 create or replace function pgsched_internal.seconds_since(transactions integer) returns float8
   language sql stable strict security definer set search_path = pg_catalog, pg_temp
 begin atomic
@@ -145,5 +145,5 @@ begin atomic
    order by r.minute offset 1 limit 1;
 end;
 comment on function pgsched_internal.seconds_since(integer)
-  is 'The minimum number of seconds since a transaction began, given how many transactions have started since then,
-according to the rollups of the last two hours; null if they do not show it.';
+  is 'The minimum number of seconds since a transaction began, estimated from the number of transactions that have
+started since and the rollups of the last two hours; null if the rollups do not show it.';

@@ -56,8 +56,8 @@ select k.id, k.client_id, k.key, k.job_id, k.partition, k.status, k.target, k.pa
   from pgsched_internal.kept_dead_letters k;
 comment on view pgsched_internal.ended is 'Ended executions, in the form that the status views show.';
 
--- Adds the name of the queue, and the reason why a row does not begin. The reason of a running row is left out, because
--- it belongs to its previous attempt.
+-- Adds the name of the queue, and the reason why a row does not begin. A running row is shown without a reason, because
+-- the stored one belongs to the previous attempt.
 create or replace view pgsched.status with (security_invoker = true) as
 select s.id, s.client_id, s.key, s.job_id, q.name as queue, s.status, s.target, s.payload, s.scheduled_for, s.fire_at, s.attempt,
        s.created_at, s.finished_at, s.status_code, s.result,

@@ -14,5 +14,5 @@ select substr(h.gate, length('worker:') + 1) as needs,
               order by w.id) as workers
   from held h where h.gate like 'worker:%';
 comment on view pgsched.undeliverable
-  is 'The handlers and classes of targets that no worker had when executions needed them, with the number of executions
-that wait for each, counted up to 10,000, and the workers that have it now.';
+  is 'The handlers and target classes that no worker had when executions needed them. For each, shows the number of
+executions that wait for it, counted up to 10,000, and the workers that now have it.';

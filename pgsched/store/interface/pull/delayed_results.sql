@@ -1,7 +1,7 @@
 -- Results that could not be recorded because the execution's row, or another row that its end writes, was locked. They
 -- are stored here, and a worker records each as soon as the lock is free. A consumer serves many clients, so an open
--- transaction of one client must not delay the others. The token must match when the result is recorded, too: if the
--- execution has ended by then, or has another holder, the result is dropped.
+-- transaction of one client must not delay the others. The token must still match when the result is recorded: if the
+-- execution has since ended, or has another holder, the result is dropped.
 
 create or replace function pgsched_internal.note_result(
   verb text, held pgsched.executions, token bigint, result jsonb default null, error text default null, retryable boolean default null,
@@ -53,8 +53,8 @@ begin
                         and (e.lease_owner is null or e.options ? 'deferred'));
 end $$;
 comment on function pgsched_internal.record_result(pgsched_internal.results_to_record)
-  is 'Records a stored result, or finds that its execution is no longer under this token. Returns false if the execution
-is still locked.';
+  is 'Records a stored result, unless its execution is no longer leased under this token. Returns false if the execution
+is still locked, true otherwise.';
 
 -- Records the results one by one, so that a failure of one does not affect the others. If an execution is still locked,
 -- the next attempt comes after half the time for which its result has already waited.
@@ -64,7 +64,7 @@ declare
   is_done boolean;
   count integer := 0;
 begin
-  perform set_config('pgsched.notify', 'on', true);  -- turned off in workers' sessions, but all workers may claim these
+  perform set_config('pgsched.notify', 'on', true);  -- off in workers' sessions, but any worker may claim these rows
   for noted in
     select r.* from pgsched_internal.results_to_record r where r.try_at <= clock_timestamp() order by r.try_at limit most for update skip locked
   loop

@@ -1,8 +1,8 @@
--- Results of executions that no worker holds: a consumer has claimed them, or their target has responded that it will
--- complete them later. They are leased without an owner (lease_owner is null), and their fire_at is the end of the
--- lease. Whoever has the token may report the result. The last fifteen bits of the token are the partition, so that
--- only one table is read; the other bits are random, so that the token cannot be guessed. Statements are planned for
--- that partition, because a cached plan would lock all partitions until the caller's transaction ends.
+-- Settles executions that no worker holds, because a consumer has claimed them, or their target has responded that it
+-- will complete them later. Such executions are leased without an owner (lease_owner is null), and their fire_at is the
+-- end of the lease. Whoever has the token may report the result. The last fifteen bits of the token are the partition,
+-- so that only one table is read; the other bits are random, so that the token cannot be guessed. Statements are
+-- planned for that partition, because a cached plan would lock all partitions until the caller's transaction ends.
 
 create or replace function pgsched_internal.new_token(partition smallint) returns bigint language sql volatile parallel safe as $$
   select ('x' || translate(left(gen_random_uuid()::text, 13), '-', ''))::bit(48)::bigint << 15 | partition
@@ -53,7 +53,7 @@ begin
   end if;
   select * into held from pgsched.executions e
    where e.partition = home and e.id = take_in_hand.id and e.lease_token = take_in_hand.token
-     -- Workers settle their own executions.
+     -- Workers settle the executions that they hold
      and (e.lease_owner is null or e.options ? 'deferred') for update skip locked;
   is_free := held.id is not null;
   if not is_free then
@@ -134,7 +134,7 @@ create or replace function pgsched_internal.decide_failure(
     held.plan, case when not at_once then random() end)
 $$;
 comment on function pgsched_internal.decide_failure(pgsched.executions, text, boolean, interval, boolean)
-  is 'Decides what happens to an execution after a failed attempt, by its options.';
+  is 'Decides what happens to an execution after a failed attempt, according to its options.';
 
 create or replace function pgsched_internal.fail_in_hand(
   held pgsched.executions, error text, retryable boolean, retry_after interval, at_once boolean default false,

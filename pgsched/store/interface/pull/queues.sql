@@ -17,7 +17,7 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.check_pulled(text, text)
-  is 'True if a target fits a queue: a queue: target needs a pulled queue, and any other target needs a queue that
+  is 'True if a target fits a queue: targets that begin with queue: need a pulled queue, and all others a queue that
 workers serve. Raises PS001 otherwise.';
 
 create or replace function pgsched_internal.queue_to_tell(partition smallint, told text) returns smallint language sql stable parallel safe as $$
@@ -25,8 +25,8 @@ create or replace function pgsched_internal.queue_to_tell(partition smallint, to
               then 0::smallint else pgsched_internal.first_partition_of(partition) end
 $$;
 comment on function pgsched_internal.queue_to_tell(smallint, text)
-  is 'The first partition of the queue for the execution that notifies a target of an end in this partition. The queue
-is the one of this partition, or default if that one is pulled and a worker has to call the target.';
+  is 'The first partition of the queue in which an end in this partition is reported to a target. It is the queue of
+this partition, or default if that queue is pulled and a worker has to call the target.';
 
 create or replace function pgsched_internal.check_claim(queue text, worker text, batch integer, lease interval) returns smallint
   language plpgsql stable parallel safe as $$
@@ -71,8 +71,8 @@ comment on function pgsched_internal.until_next(text)
 or the queue is paused.';
 
 -- Runs in transactions of clients, so it waits neither for the lock on the partition's ordering, which belongs to the
--- workers, nor for a transaction that is making another execution the head of the key. If an execution is therefore
--- held unnecessarily, workers release it.
+-- workers, nor for a transaction that is making another execution the head of the key. If an execution is held
+-- unnecessarily as a result, workers release it.
 create or replace function pgsched_internal.take_turn(waiting pgsched.executions) returns boolean language plpgsql volatile as $$
 declare
   patience constant text := current_setting('lock_timeout');
@@ -106,8 +106,8 @@ begin
   return false;
 end $$;
 comment on function pgsched_internal.take_turn(pgsched.executions)
-  is 'True if it is this execution''s turn under its ordering key; the execution then becomes the head. Otherwise, it is
-held behind the others.';
+  is 'True if it is this execution''s turn under its ordering key; the execution then becomes the head. Otherwise, the
+execution is held behind the others.';
 
 -- A lease that has run out is first put in doubt: the row becomes due again a moment later, and until then its holder
 -- may still extend or settle it. So a consumer that is still working on an execution does not lose it when its process
@@ -123,11 +123,11 @@ begin
   return false;
 end $$;
 comment on function pgsched_internal.is_lost(pgsched.executions)
-  is 'True if the lease of a locked execution, which has run out, is already in doubt. Otherwise, puts the lease in
-doubt, which gives its consumer a moment more, and returns false.';
+  is 'Returns true if the expired lease of a locked execution is already in doubt. Otherwise, puts the lease in doubt,
+which gives the consumer a moment more, and returns false.';
 
--- Decides about executions for which a lease is not enough: their lease ran out, their time is over, consumers cannot
--- pull their target, or it may not be their turn.
+-- Handles executions that cannot simply be leased: their lease has run out, their time is over, consumers cannot pull
+-- their target, or it may not be their turn.
 create or replace function pgsched_internal.may_be_handed_out(partition smallint, id uuid) returns boolean language plpgsql volatile as $$
 declare
   waiting pgsched.executions;

@@ -61,7 +61,7 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.check_lease(interval)
-  is 'True for a valid length of a lease; raises PS000 otherwise.';
+  is 'True for a valid lease length; raises PS000 otherwise.';
 
 create or replace function pgsched.extend(id uuid, token bigint, lease interval default '30 s') returns timestamptz
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
@@ -118,6 +118,7 @@ begin
   end if;
 end $$;
 comment on function pgsched.release(uuid, bigint)
-  is 'Hands an execution back as if it had not been claimed, once no other transaction has locked its row. If the
-execution was cancelled in the meantime, the next one with its ordering key gets its turn. Raises PS013 if it has ended
-or another consumer now has it, PS010 if it is unknown, and PS011 if its target deferred it.';
+  is 'Hands an execution back as if it had not been claimed. If another transaction has locked its row, it is handed
+back once the lock is free. If the execution was cancelled in the meantime, the next one with its ordering key gets its
+turn. Raises PS013 if it has ended or another consumer now has it, PS010 if it is unknown, and PS011 if its target
+deferred it.';

@@ -151,4 +151,4 @@ comment on function pgsched.edit(uuid, jsonb, text, text, text, text, boolean)
   is 'Changes the given fields of a job and its waiting row, or of a waiting one-shot, named by id or by client and key.
 True if anything changed. Running executions continue unchanged. Raises PS010 if there is no such job or execution.
 Raises PS011 for a cancelled job, for a declared job unless forced, and for an execution that belongs to a job, is
-running, has ended or has begun before. However, an execution that waits for a retry can be given another fire_at.';
+running, has ended or has begun before. An execution that waits for a retry can still be given another fire_at.';

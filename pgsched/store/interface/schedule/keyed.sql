@@ -96,7 +96,7 @@ begin
   if replaces and there.partition = home then
     perform pgsched_internal.replace_waiting(there, target, payload, fire_at, options, labels);
     return row(there.id, 'replaced', fire_at, home)::pgsched_internal.placement;
-  elsif replaces then  -- its new ordering key or queue belongs to another partition
+  elsif replaces then  -- the new ordering key or queue belongs to another partition
     delete from pgsched.executions e where e.partition = there.partition and e.id = there.id;
     perform pgsched_internal.end_execution(there, 'cancelled', 'replaced');
   end if;

@@ -1,8 +1,8 @@
 -- Keys. For each key of a client, a row of pgsched_internal.keys records the holder: an execution, by its partition and
--- id, or a job. A transaction that assigns a key locks that row first, so that concurrent ones run one after another,
--- even if they name different ordering keys or queues. Workers never touch the row: whether the execution is still live
--- is read from its partition, and its outcome from history. The lock order is the same everywhere: the key's row, then
--- the job, then the waiting execution.
+-- id, or a job. A transaction that assigns a key locks that row first, so that concurrent transactions run one after
+-- another, even if they name different ordering keys or queues. Workers never touch the row: the partition shows
+-- whether the execution is still live, and history shows its outcome. Locks are always taken in the same order: the
+-- key's row, then the job, then the waiting execution.
 
 create or replace function pgsched_internal.key_retention() returns interval language sql stable parallel safe as $$
   select case when k.kept between interval '0' and interval '3653 days' then k.kept
@@ -78,8 +78,8 @@ comment on function pgsched_internal.take_key(text, text, uuid, smallint)
   is 'Assigns a key to an inserted row. Raises PS011 if another live execution or job holds the key.';
 
 -- An ended execution keeps its key if it succeeded less than the retention time ago. The dates are constants in the
--- query, so that the query opens no other days. The query runs in a block that is rolled back, which releases its
--- locks.
+-- query, so that the query opens no other days' partitions. The query runs in a block that is rolled back, which
+-- releases its locks.
 create or replace function pgsched_internal.succeeded_lately(client text, key text, id uuid default null, out succeeded uuid)
   language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
 declare
@@ -135,7 +135,7 @@ comment on function pgsched_internal.keys_inserted()
   is 'Assigns the keys of inserted executions. Raises PS011 if another live execution or job holds one of them.';
 create or replace trigger executions_keys after insert on pgsched.executions
   referencing new table as inserted for each statement
-  -- 'told' skips the check in our own functions, which run as the owner. If a client sets it, it has no effect.
+  -- 'told' skips the check in our own functions, which run as the owner. It has no effect if a client sets it.
   when (current_setting('pgsched.notify', true) is distinct from 'told' or not has_table_privilege('pgsched.executions'::regclass::oid, 'UPDATE'))
   execute function pgsched_internal.keys_inserted();
 

@@ -5,15 +5,15 @@
 -- While a transaction that used NOTIFY commits, PostgreSQL holds one lock for the whole database until the commit has
 -- been flushed. So writers that notify wait for each other's disk. Therefore, a worker that is woken often polls every
 -- few milliseconds instead, and announces this in a sequence of the queue, whose value says which worker polls and
--- until when (in milliseconds since 1970). A sequence is updated in place: reading it means reading one row that never
--- gets versions, however old the snapshots are, and takes no lock that anyone else could hold. Only the owner may touch
--- the sequence. An announcement expires after a moment, so no session has to vouch for it.
+-- until when (in milliseconds since 1970). A sequence is updated in place: however old other snapshots are, a reader
+-- finds a single row version, and takes no lock that anyone else could hold. Only the owner may touch the sequence. An
+-- announcement expires after a moment, so no session has to vouch for it.
 do $$
 declare
   item text;
 begin
   for item in select 'pgsched_internal.watch_' || pgsched_internal.queue_number_of(q.first_partition) from pgsched.queues q loop
-    if to_regclass(item) is null then  -- it has been dropped
+    if to_regclass(item) is null then  -- the sequence has been dropped
       execute format('create sequence %s', item);
     end if;
   end loop;
@@ -66,9 +66,9 @@ end $$;
 comment on function pgsched_internal.leave_watch(integer, integer)
   is 'Withdraws a worker''s announcement that it polls a queue.';
 
--- All notifications to workers are sent here. They are only hints: the workers' polls find whatever was not notified.
--- If a listening session stays in a transaction, the notification queue is not emptied. Once it is full, no transaction
--- that notifies can commit. So notifications stop well before that.
+-- All notifications to workers are sent here. They are only hints: polling finds rows without a notification, too. If a
+-- listening session stays in a transaction, the notification queue is not emptied. Once it is full, no transaction that
+-- notifies can commit. So notifications stop well before that.
 create or replace function pgsched_internal.notify_workers(said text) returns void language sql volatile
   as $$ select pg_notify('pgsched_wake', said) where pg_notification_queue_usage() < 0.5 $$;
 comment on function pgsched_internal.notify_workers(text)
@@ -134,7 +134,7 @@ comment on function pgsched_internal.executions_inserted()
 are due within two seconds.';
 create or replace trigger executions_inserted after insert on pgsched.executions
   referencing new table as inserted for each statement
-  -- Anyone may set these. A client can only silence notifications for its own rows; no check is turned off.
+  -- Anyone may change these settings. A client can only silence notifications for its own rows; no check is turned off.
   when (current_setting('pgsched.notify', true) is distinct from 'told'
         and (current_setting('pgsched.notify', true) is distinct from 'off' or current_setting('pgsched.unbounded', true) is distinct from 'on')
         or not has_table_privilege(coalesce(nullif(current_setting('role'), 'none'), session_user)::name, 'pgsched.executions'::regclass::oid, 'UPDATE'))

@@ -135,5 +135,5 @@ begin
      order by o.place;
 end $$;
 comment on function pgsched_internal.schedule_together(text, jsonb)
-  is 'Schedules several one-shots of a client in the given order: all of them, or none. Each is an object with the
-parameters of pgsched.schedule_outcome by name; JSON parameters are given as text. Waits only briefly for locks.';
+  is 'Schedules several one-shots of a client in the given order: all of them, or none. Each one-shot is an object with
+the parameters of pgsched.schedule_outcome by name; JSON parameters are given as text. Waits only briefly for locks.';

@@ -1,5 +1,5 @@
--- Deletes jobs that ended longer ago than their rules keep them and have no live executions. Their history stays. Locks
--- the jobs it deletes; skips jobs that another worker has locked. Indexes: jobs_ended, executions_job.
+-- Deletes ended jobs without live executions, once the time in their rule delete_after has passed. Their history stays.
+-- Locks the jobs it deletes; skips jobs that another worker has locked. Indexes: jobs_ended, executions_job.
 delete from pgsched.jobs j where j.id = any (array(
   select o.id from pgsched.jobs o
    where o.state in ('finished', 'cancelled') and o.rules ? 'delete_after'

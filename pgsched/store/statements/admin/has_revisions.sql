@@ -1,2 +1,2 @@
--- migrate: whether the database has our version table. Locks nothing.
+-- migrate: checks whether the database has our version table. Locks nothing.
 select to_regclass('pgsched.schema_version') is not null

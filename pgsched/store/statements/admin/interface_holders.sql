@@ -1,4 +1,5 @@
--- migrate: which processes hold a lock on our tables and views, or only on our views. Locks nothing.
+-- migrate: the processes that hold a lock on our tables or views or, with views_only, on our views. At most five. Locks
+-- nothing.
 select distinct l.relation::regclass::text, l.pid from pg_catalog.pg_locks l
   join pg_catalog.pg_class c on c.oid = l.relation join pg_catalog.pg_namespace n on n.oid = c.relnamespace
  where n.nspname in ('pgsched', 'pgsched_internal') and l.granted and l.pid <> pg_catalog.pg_backend_pid()

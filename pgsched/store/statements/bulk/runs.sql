@@ -1,5 +1,5 @@
--- bulk: counts the runs of a backfill. Runs that it planned and that are no longer live have ended; history records
--- which of them failed or were cancelled. Locks nothing. Indexes: the primary key; executions_job, history_job.
+-- bulk: counts the runs of a backfill. Runs that the backfill planned and that are no longer live have ended; history
+-- records which of them failed or were cancelled. Locks nothing. Indexes: the primary key; executions_job, history_job.
 select live.count as live, b.done - live.count as finished, ended.failed, ended.cancelled
   from (select o.*, (o.filter ->> 'from')::timestamptz as starts_at, (o.filter ->> 'to')::timestamptz as ends_at
           from pgsched.bulk_operations o where o.id = %(operation)s and o.action = 'backfill') b,

@@ -1,5 +1,5 @@
--- bulk: the instants of a range whose runs succeeded, or failed and were replayed, earliest first, in microseconds
--- since 1970. Locks nothing. Index: history_job.
+-- bulk: the instants, within a range, of runs that succeeded, or failed and were replayed; earliest first, in
+-- microseconds since 1970. Locks nothing. Index: history_job.
 select (extract(epoch from s.scheduled_for) * 1000000)::bigint
   from (select distinct h.scheduled_for from pgsched.history h
          where h.job_id = %(job)s and h.scheduled_for >= %(start)s and h.scheduled_for < %(end)s

@@ -1,5 +1,5 @@
--- bulk: which of these instants of a job have a live row, have succeeded, or failed and were replayed. Locks nothing.
--- Indexes: executions_job of each partition; history_job.
+-- bulk: finds which of these instants of a job have a live row or a run that succeeded, or failed and was replayed.
+-- Locks nothing. Indexes: executions_job of each partition; history_job.
 select e.scheduled_for from pgsched.executions e where e.job_id = %(job)s and e.scheduled_for = any (%(instants)s)
 union
 select h.scheduled_for from pgsched.history h

@@ -89,9 +89,9 @@ and case when r.lease_expires_at is not null then 'running' when r.fire_at = 'in
 and r.status = any (%(ended)s::pgsched.execution_status[])
 -- failed: rows that failed. Not a parameter, so that a generic plan also finds the indexes that cover only failed rows
 and r.status = 'failed'
--- target: rows whose target starts with this
+-- target: rows whose target starts with this text
 and starts_with(r.target, %(target)s)
--- reason: rows whose reason contains this, ignoring case
+-- reason: rows whose reason contains this text, ignoring case
 and strpos(lower(r.reason), lower(%(reason)s)) > 0
 -- status_code: with this status code
 and r.status_code = %(status_code)s

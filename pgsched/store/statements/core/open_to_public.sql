@@ -1,6 +1,6 @@
--- Whether any login may exhaust the server from this database: its lock table (by temporary tables, advisory locks,
--- large objects or locks on many tables), its write-ahead log (by messages), or its directory of snapshots. Reads
--- catalogues by their indexes; locks nothing.
+-- Checks whether any login may exhaust the server from this database: its lock table (by temporary tables, advisory
+-- locks, large objects or locks on many tables), its write-ahead log (by messages), or its directory of snapshots.
+-- Reads catalogues by their indexes; locks nothing.
 select pg_catalog.has_database_privilege('public', pg_catalog.current_database(), 'temporary')
     or exists (
          select from pg_catalog.pg_proc p

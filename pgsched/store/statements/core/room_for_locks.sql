@@ -1,6 +1,6 @@
--- How many locks a transaction holds after reading pgsched.status (one for each of its tables and each of their
--- indexes), for how many locks per session the server has room, and how many sessions share this room. Reads catalogues
--- by their indexes; locks none of the tables.
+-- The number of locks that a transaction holds after reading pgsched.status (one for each of its tables and each of
+-- their indexes), the number of locks per session for which the server has room, and the number of sessions that share
+-- this room. Reads catalogues by their indexes; locks none of the tables.
 with recursive read (oid) as (
   select unnest(array['pgsched.executions', 'pgsched.history', 'pgsched_internal.kept_dead_letters']::pg_catalog.regclass[])::pg_catalog.oid
   union all

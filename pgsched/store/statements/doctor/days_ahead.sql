@@ -1,5 +1,5 @@
--- doctor: for how many consecutive days, starting today, history, attempts and rollups all have a partition. Reads
--- catalogues by their indexes. Locks nothing.
+-- doctor: the number of consecutive days, starting today, for which history, attempts and rollups all have a partition.
+-- Reads catalogues by their indexes. Locks nothing.
 select (select count(*) from (
           select bool_and(exists (
                    select from pgsched_internal.days_of(p.name) d where today.day + n between d.first_day and d.last_day)) over (order by n) as made

@@ -1,5 +1,5 @@
--- doctor: how many days of history should have been dropped a week ago but still wait to be archived. Reads the
--- catalogue. Locks nothing.
+-- doctor: the number of days of history that should have been dropped over a week ago but still wait to be archived.
+-- Reads the catalogue. Locks nothing.
 select count(*)::integer
   from pgsched.installation i
   join pg_catalog.pg_class c on c.relnamespace = 'pgsched_internal'::regnamespace and c.relkind = 'r' and c.relname ~ '^history_[0-9]{8}$'

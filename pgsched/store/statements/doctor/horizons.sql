@@ -1,6 +1,6 @@
 -- doctor: the sessions, prepared transactions and slots of all databases that keep the server from cleaning up or hold
--- a transaction id for long, oldest first. Columns that only a session's own login and monitors may see, such as the
--- session's start and kind, are null for other logins. Locks nothing.
+-- a transaction id for a long time, oldest first. Columns that only a session's own login and monitors may see, such as
+-- the session's start and kind, are null for other logins. Locks nothing.
 select found.* from (
   select case when coalesce(a.backend_type = 'walsender', a.datid is null) then 'standby' else 'session' end as kind,
          coalesce(nullif(a.application_name, ''), 'without a name') as name, a.pid, coalesce(a.usename::text, '?') as owner,
