@@ -1,9 +1,9 @@
 """Events: their names, the listeners that get them, and how they are logged.
 
 Packages emit events by name with plain fields, and the command line attaches the listeners. A listener must not raise
-or block, because it runs in the event loop that emitted the event. The exceptions are ``loop.blocked`` and
-``worker.gave_up``, which a thread emits while the loop is blocked. Batches on the hot path are reported to typed
-observers instead (``observer``).
+or block, because it runs in the event loop that emitted the event. Only ``loop.blocked`` and ``worker.gave_up`` are
+emitted in a thread, while the loop is blocked. Batches on the hot path are reported to typed observers instead
+(``observer``).
 """
 
 import logging
@@ -49,7 +49,7 @@ WARNINGS = frozenset(
 )
 """Events to which an operator should pay attention."""
 DETAILS = frozenset({"dependents.released"})
-"""Events of ordinary work, for debugging. There may be many per second."""
+"""Routine events, for debugging. There may be many per second."""
 
 
 class Events:
@@ -70,19 +70,19 @@ _FOR_FAULTS = ("away", "by_database")
 
 
 class Faults:
-    """A listener that passes events on, but reports a fault only when it begins and when it is over.
+    """A listener that passes events on, but reports each fault only when the fault begins and when it ends.
 
     While the database cannot be reached, every service of a process fails repeatedly. Only the first failure is passed
-    on, as ``database.lost``. It is passed on again if the error changes after a few seconds, for example from a closed
-    connection to a rejected password. When every service that failed has succeeded again, ``database.back`` reports how
-    long the outage lasted and how many failures there were.
+    on, as ``database.lost``. A later failure is passed on only if the error has changed after a few seconds, for
+    example from a closed connection to a rejected password. When every service that failed has succeeded again,
+    ``database.back`` reports how long the outage lasted and how many failures there were.
 
     Any other failure of a service, and any loss of a connection, is passed on again only if the error differs in more
     than numbers, or after a minute, with the number of ``times`` that it occurred. Errors that the database reports
     (``by_database``), for example for every write while its disk is full, count as one fault of all services. Such a
     fault may come and go, so it is passed on at most once a minute.
 
-    Outcomes that arrive too late after an outage are refused row by row. The first refusal is passed on; the next ones
+    Outcomes that arrive too late after an outage are refused row by row. The first refusal is passed on; later refusals
     are summed up every few seconds.
     """
 
@@ -180,9 +180,9 @@ def logging_listener(logger: logging.Logger) -> Listener:
     """Returns a listener that writes events as log lines `event key=value …`. WARNINGS are logged as warnings, DETAILS
     as debug.
 
-    Values may contain text from targets, handlers and clients. So they are escaped, and are quoted if they could be
-    mistaken for several values. The lines of stacks and tracebacks follow, each after a bar. A continuing fault is
-    logged once (``Faults``).
+    Values may contain text from targets, handlers and clients. So values are escaped, and are quoted if they could be
+    mistaken for several values. The lines of stacks and tracebacks follow, each prefixed with a bar. A continuing fault
+    is logged once (``Faults``).
     """
 
     def listen(event: str, fields: dict[str, Field]) -> None:

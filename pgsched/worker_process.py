@@ -1,4 +1,4 @@
-"""Runs a worker process: checks the database, runs until asked to stop, and drains."""
+"""Runs a worker process: checks the database, works until asked to stop, and drains."""
 
 import asyncio
 import contextlib
@@ -84,8 +84,8 @@ async def _watch(url: str, stop: asyncio.Event, unfit: list[InvalidSettings]) ->
 
 
 def _handle_signals(stop: asyncio.Event, running: Worker, orders: Orders | None) -> None:
-    """Sets ``stop`` when the supervisor orders it, or without a supervisor, on a signal. A supervised process only logs
-    signals, because any of its handlers can send one."""
+    """Arranges that the supervisor's order or, without a supervisor, a signal sets ``stop``. A supervised process only
+    logs signals, because any of its handlers can send them."""
     loop = asyncio.get_running_loop()
     if orders is not None:
         orders(functools.partial(_set_from_a_thread, loop, stop))
@@ -114,7 +114,7 @@ def _set_from_a_thread(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> 
 
 
 async def _wait_until_stopped(stop: asyncio.Event, running: Worker, process_exit: ProcessExit | None) -> None:
-    """Waits until ``stop`` is set. Ends the process if a part of the worker ends before that."""
+    """Waits until ``stop`` is set. Ends the process if a part of the worker ends first."""
     while not stop.is_set():
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), _LOOK_EVERY)
@@ -137,12 +137,12 @@ def run_worker(
     counting: Counting | None = None,
     waits: bool = False,
 ) -> None:
-    """Runs a worker process until SIGTERM or SIGINT, then drains and returns. Ends the process if a handler keeps it
-    from working (``worker.run.forced_exit``), unless ``blocked_timeout`` is 0.
+    """Runs a worker process until SIGTERM, SIGINT or SIGQUIT, then drains and returns. Ends the process if a handler
+    keeps it from working (``worker.run.forced_exit``), unless ``blocked_timeout`` is 0.
 
     ``start_child`` starts a process for handlers that may end their process (``delivery.isolation``). ``orders``
-    receives a thread-safe function that stops the worker; signals are then only logged. ``counting`` counts for the
-    metrics. If ``waits`` is true, the process waits for a database that cannot be reached at the start.
+    receives a thread-safe function that stops the worker; if ``orders`` is given, signals are only logged. ``counting``
+    counts for the metrics. If ``waits`` is true, the process waits for a database that cannot be reached at the start.
 
     Raises SchemaMismatch if the database is not migrated, Conflict if it follows another database by logical
     replication, NotFound if a queue does not exist, InvalidSettings if a pooler provides no real sessions (at the start
@@ -165,7 +165,7 @@ def run_worker(
 
 
 def checked_database(settings: Settings) -> str:
-    """Returns the database's URL. If a worker cannot use the database, raises the errors that ``run_worker`` raises."""
+    """Returns the database's URL. Raises the same errors as ``run_worker`` if a worker cannot use the database."""
     if settings.database_url is None:
         raise InvalidSettings("database_url is missing: set it, or the environment variable PGSCHED_DATABASE_URL")
     with transaction(settings.database_url) as connection:
@@ -177,8 +177,8 @@ def checked_database(settings: Settings) -> str:
 
 
 def awaited_database(settings: Settings, events: Events) -> str:
-    """Waits until the database can be reached, and then returns its URL like ``checked_database``. Reports once that
-    the database cannot be reached, and once that it can be again."""
+    """Waits until the database can be reached, and then returns its URL like ``checked_database``. Emits an event for
+    each failed try, and another when the database can be reached again."""
     began, failures = time.monotonic(), 0
     while True:
         try:
@@ -197,6 +197,6 @@ def awaited_database(settings: Settings, events: Events) -> str:
 
 
 def tune_interpreter() -> None:
-    """Reduces the time for which the event loop waits for threads and for the garbage collector."""
+    """Shortens the event loop's waits for threads and for the garbage collector."""
     sys.setswitchinterval(_SWITCH_INTERVAL)
     collect_seldom()

@@ -4,7 +4,7 @@
 refuses; ``docs/reference/sql.md`` is the reference for users.
 
 A returned ``bool`` says whether the call changed anything. ``note`` and ``actor`` go to the audit log; if the actor is
-None, the log names the role that the session acts as. JSON is passed as text, or as a mapping.
+None, the log names the role that the session acts as. JSON is passed as text or as a mapping.
 """
 
 from datetime import datetime, timedelta

@@ -19,13 +19,13 @@ def pgsched_database_url() -> str:
 
 @pytest.fixture
 def pgsched_app() -> App:
-    """The application whose handlers run; without handlers unless overridden."""
+    """The application whose handlers run. By default, it has no handlers."""
     return App()
 
 
 @pytest.fixture
 def pgsched_kit(pgsched_database_url: str, pgsched_app: App) -> Iterator[Kit]:
-    """A ``Kit`` for the test. Nothing is scheduled at the start; at the end, the clock runs again."""
+    """A ``Kit`` for the test. Nothing is scheduled when the test begins; when it ends, the clock is restarted."""
     with Kit(pgsched_database_url, pgsched_app) as kit:
         kit.clear()
         yield kit

@@ -35,7 +35,7 @@ _NOW = When()
 
 
 class Inline:
-    """The replacements for ``place`` and ``place_async``, which schedule in the application's own transaction."""
+    """Replaces ``place`` and ``place_async``, the functions that schedule in the application's own transaction."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -95,7 +95,7 @@ def _is_for_now(order: ScheduleRequest) -> bool:
 
 
 def _execution(order: ScheduleRequest, placed: Placed) -> ClaimedExecution:
-    """Returns the execution that a worker would have claimed."""
+    """Returns the execution as a worker would have claimed it."""
     assert placed.fire_at is not None
     instant = microseconds(placed.fire_at)
     return ClaimedExecution(

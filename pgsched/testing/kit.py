@@ -1,8 +1,8 @@
 """The kit: one object with everything a test needs.
 
 All of pgsched gets the time from the SQL function ``pgsched.now()``. To travel in time, the kit replaces that function,
-in the test's database, with one that returns a fixed instant. Once this is committed, every session sees that instant.
-PostgreSQL's own ``now()`` and Python's clocks are unchanged.
+in the test's database, with one that returns a fixed instant. Once the change is committed, every session sees that
+instant. PostgreSQL's own ``now()`` and Python's clocks are unchanged.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ _T = TypeVar("_T")
 
 
 class Kit:
-    """Works on a test database in which pgsched has been migrated, as a role that owns pgsched there.
+    """Works on a test database in which pgsched has been migrated, with a role that owns pgsched there.
 
         with Kit("postgresql://user@host/shop_test", app) as kit:
             kit.travel_to("2026-03-01T08:59:00Z")
@@ -39,8 +39,8 @@ class Kit:
             kit.run_due()
 
     ``settings`` are a worker's settings, such as ``queues="default,orders"``; ``patience`` is the maximum duration of
-    an execution in seconds. Raises RuntimeError if a worker is running on the database: that worker would run the
-    test's executions, and would travel in time too.
+    an execution in seconds. Raises RuntimeError if a worker is running on the database, because that worker would run
+    the test's executions and travel in time too.
     """
 
     def __init__(self, database_url: str, app: App | None = None, *, patience: float = 60.0, **settings: Any) -> None:
@@ -68,7 +68,7 @@ class Kit:
         self._session.close()
 
     def clear(self) -> None:
-        """Deletes all executions, jobs and history in the database, of all clients."""
+        """Deletes all clients' executions, jobs and history from the database."""
         self._check_alone()
         self._session.execute(statement("testing/clear"))
 
@@ -98,7 +98,7 @@ class Kit:
         return at
 
     def advance(self, by: timedelta | str) -> datetime:
-        """Stops pgsched's clock ``by`` later than now, as in ``advance("1d")``."""
+        """Moves pgsched's clock forward, for example by a day with ``advance("1d")``, and stops it there."""
         return self.travel_to(self.now() + length_of(by))
 
     def run_due(self, *, check: bool = True, most: int = _MOST) -> list[Ran]:
@@ -106,8 +106,9 @@ class Kit:
         order.
 
         Plans the next execution of each job. Executions that are due later, or held by a limit, do not run. Raises
-        AssertionError if an attempt failed, with the handler's traceback, unless ``check`` is False. Also raises it if
-        a target has no handler, if a job cannot be planned, or after ``most`` attempts.
+        AssertionError if a target has no handler, if a job cannot be planned, or if something is still due after
+        ``most`` attempts. Unless ``check`` is False, also raises AssertionError, with the handler's traceback, if an
+        attempt failed.
         """
         return _in_own_loop(self.run_due_async(check=check, most=most), "run_due_async")
 
@@ -116,7 +117,7 @@ class Kit:
         return await self._stepping(None, check=check, most=most)
 
     def run_until(self, instant: datetime | str, *, check: bool = True, most: int = _MOST) -> list[Ran]:
-        """Travels to an instant. Stops on the way whenever something is due, and runs it."""
+        """Travels to an instant. On the way, stops whenever something is due, and runs it."""
         return _in_own_loop(self.run_until_async(instant, check=check, most=most), "run_until_async")
 
     async def run_until_async(self, instant: datetime | str, *, check: bool = True, most: int = _MOST) -> list[Ran]:
@@ -139,7 +140,7 @@ class Kit:
 
     def _move_on(self, until: datetime) -> bool:
         """Travels to the next instant at which something is due, or to ``until`` if that is earlier. Returns False if
-        the clock already stood at ``until``.
+        the clock was already stopped at ``until``.
         """
         if self.now() >= until and self._stands_still():
             return False
@@ -148,8 +149,8 @@ class Kit:
         return True
 
     def scheduled(self, connection_or_session: psycopg.Connection[Any] | Executes | None = None) -> list[ScheduledCall]:
-        """Returns the scheduled calls, earliest first. To include uncommitted ones, pass the connection or session that
-        scheduled them.
+        """Returns the scheduled calls, earliest first. To include uncommitted calls, pass the connection or session
+        that scheduled them.
         """
         return scheduled.read(self._session if connection_or_session is None else connection_or_session)
 

@@ -23,8 +23,8 @@ ANYTHING: Any = ...
 
 
 class ScheduledCall(NamedTuple):
-    """A waiting execution, or a recurring job. ``fire_at`` is its next instant. It is None for an execution that is
-    held or waits for other executions, and for a job that no worker has planned yet.
+    """A waiting execution, or a recurring job. ``fire_at`` is its next instant, or None for an execution that is held
+    or waits for other executions, and for a job that no worker has planned yet.
     """
 
     id: UUID
@@ -65,7 +65,7 @@ class Expected:
             for name in plain
             if getattr(self, name) is not ANYTHING and getattr(self, name) != getattr(found, name)
         ]
-        if not names and callable(self.payload):  # called only if the target matches, as it may rely on that
+        if not names and callable(self.payload):  # called only if the other fields match, because it may rely on them
             names += [] if self.payload(found.payload) else ["payload"]
         elif not callable(self.payload) and self.payload is not ANYTHING and found.payload != self._payload:
             names.append("payload")
@@ -97,7 +97,7 @@ def matching(found: list[ScheduledCall], expected: Expected) -> list[ScheduledCa
 
 
 def nothing_like(found: list[ScheduledCall], expected: Expected) -> str:
-    """The error text if nothing matches: lists the scheduled calls, most similar first."""
+    """Returns the error text for when nothing matches. It lists the scheduled calls, most similar first."""
     if not found:
         return f"nothing is scheduled. Expected:\n{expected}"
     differing = sorted(((expected.differences(one), one) for one in found), key=lambda pair: len(pair[0]))

@@ -1,7 +1,7 @@
 """A worker that runs what is due now, and then stops.
 
 It is a normal worker without the services that wait for the next instant. Its planner, claims, gates, lanes, channels,
-settler and statements are the same as in any worker. It claims nothing that is due later.
+settler and statements are those of any worker. It claims nothing that is due later.
 """
 
 import asyncio
@@ -89,7 +89,7 @@ class SteppedWorker:
             self._refused.append(f"the job {fields['job']} cannot be planned: {fields['reason']}")
 
     async def open(self) -> None:
-        """Registers, and reads what every worker needs: clients' settings, gates, and executions held for it."""
+        """Registers the worker, starts its dispatcher and settler, and looks for executions that are held for it."""
         parts, capabilities = self._parts, self._parts.capabilities
         await parts.join(await parts.chores.get())
         parts.dispatcher.start()
@@ -106,9 +106,9 @@ class SteppedWorker:
         await self._parts.leave()
 
     async def run_due(self, *, most: int) -> list[Ran]:
-        """Runs everything due, then everything that becomes due as a result, and so on. Raises AssertionError after
-        ``most`` attempts, if a job cannot be planned, or if a target has no handler. Raises TimeoutError if an
-        execution does not end.
+        """Runs everything due, then everything that becomes due as a result, and so on. Raises AssertionError if
+        something is still due after ``most`` attempts, if a job cannot be planned, or if a target has no handler.
+        Raises TimeoutError if an execution does not end.
         """
         self._noted.clear()
         await self._parts.known_settings.turn()
@@ -147,8 +147,8 @@ class SteppedWorker:
             pass
 
     async def _release(self, connection: Connection) -> bool:
-        """Ends executions that a gate has held too long, and releases those whose predecessors have ended. Returns True
-        if there were any.
+        """Ends executions that a gate has held too long, and releases those whose predecessors have ended. Returns
+        whether there were any such executions.
         """
         pending = await dependencies.pending(connection)
         is_overdue = pending.overdue_in is not None and pending.overdue_in <= 0

@@ -3,8 +3,9 @@
 While any operation is active, there is one turn a second. Otherwise the service polls every few seconds on the shared
 connection. It opens its own connection only while there is work.
 
-Clients share the time: the next chunk is for the client that has had the least time, and of that client's operations,
-for the one that has waited longest. So a hundred operations of one client delay other clients no more than one does.
+Clients share the time: the next chunk is for the client that has had the least time and, among that client's
+operations, for the one that has waited longest. So a client with a hundred operations delays other clients no more than
+a client with one.
 """
 
 import time
@@ -57,8 +58,8 @@ class Bulk(Service):
         return _EVERY
 
     def _turns(self, active: Sequence[Active]) -> Turns[Active]:
-        """Queues the operations for their next chunk. A new client counts as having used as much time as the client
-        that has used the least."""
+        """Queues the operations for their next chunk. A new client starts with the time of the client that has used the
+        least."""
         clients = frozenset().union(*(one.payers for one in active))
         least = min((had for client, had in self._had.items() if client in clients), default=0.0)
         self._had = {client: self._had.get(client, least) - least for client in clients}
@@ -69,7 +70,7 @@ class Bulk(Service):
         return turns
 
     async def _advance(self, one: Active) -> bool:
-        """Advances one operation, and returns whether it can continue at once. A failure does not affect other
+        """Advances one operation. Returns whether the operation can continue at once. A failure does not affect other
         operations."""
         try:
             chunk = await self.advance(one)

@@ -1,10 +1,10 @@
 """Releases executions whose predecessors have ended. The statement that looks for them also finds the work of
 ``delayed_results_and_gate_expiry``.
 
-While no execution waits for another, this costs one read of an empty table every two seconds, and settling costs
-nothing extra. Otherwise each settle of this process is followed by a turn, with a short pause between turns. When
-another process settles a predecessor, that process releases the dependents, or this one does within two seconds. The
-same applies when a consumer returns a result for an execution that another transaction had locked.
+While no execution waits for another, the service reads an empty table every two seconds, and settling costs nothing
+extra. Otherwise, a turn follows each batch that this process settles, with a short pause between turns. If another
+process settles a predecessor, that process releases the dependents, or this one does within two seconds. A consumer's
+result that a lock has delayed is recorded within about two seconds of the lock's release.
 
 If very many executions wait for the same predecessor, they are released in parts, and dependents of other predecessors
 are released in between, so that other clients are not delayed.
@@ -22,14 +22,15 @@ from pgsched.telemetry import Events
 from pgsched.upkeep.delayed_results_and_gate_expiry import record_and_end
 
 _MOST = 200
-_MOST_LARGE = 1_000  # how many partly processed ends are remembered
+_MOST_LARGE = 1_000  # maximum number of partly processed ends that are remembered
 _APART = 0.02
 _SWEEPING_ONE_IN = 20
 _SWEEP_EVERY = 60.0
 
 
 class DependentReleaser(Service):
-    """Polls every two seconds, after each settle, and when a notification names a waiting or cancelled execution."""
+    """Polls every two seconds, after each settled batch, and when a notification names a waiting or cancelled
+    execution."""
 
     name = "releaser"
 
@@ -37,14 +38,14 @@ class DependentReleaser(Service):
         super().__init__(events, link)
         self._link, self._every = link, every
         self._open = False
-        # Each turn continues after the last one, because locked ends must not delay later ends.
+        # Each turn continues where the last turn ended, because locked ends must not delay later ends.
         self._after: dependencies.ReleasePosition | None = None
         self._large: deque[dependencies.ReleasePosition] = deque(maxlen=_MOST_LARGE)
         self._swept_to: UUID | None = None
         self._turned_at, self._sweeping = float("-inf"), DutyCycle(_SWEEPING_ONE_IN, every=_SWEEP_EVERY)
 
     def settled(self) -> None:
-        """Releases executions soon, because rows for which others may wait have ended."""
+        """Makes the next turn follow soon, because rows have ended for which others may wait."""
         if self._open:
             self.wake()
 
@@ -76,7 +77,7 @@ class DependentReleaser(Service):
         return pause
 
     def _beyond(self, read_to: dependencies.ReleasePosition | None) -> dependencies.ReleasePosition | None:
-        """Returns the position after which to continue with other ends. Remembers an end that was only partly
+        """Returns the position after which to look for further ends. Remembers an end that was only partly
         processed."""
         if read_to is None or read_to.behind is None:
             return read_to

@@ -1,6 +1,6 @@
 """Detects that another primary has replaced the one to which this worker is connected.
 
-A frozen primary keeps its sessions, and these do not show that a standby has been promoted. So every few seconds, the
+A frozen primary keeps its sessions, which do not show that a standby has been promoted. So every few seconds, the
 worker asks all hosts in the database's URL for their timelines. With a single host, there is nothing to check.
 """
 

@@ -1,4 +1,4 @@
-"""Decides which workers are lost and which leases have expired, from what one worker observes of the others.
+"""Decides which workers are lost and which leases have expired, from one worker's observations of the others.
 
 No worker is judged by timestamps alone. If the database's clock is set, the database freezes for a while, or commits
 wait for a standby, all leases appear to have expired although every worker is alive. So a worker judges only by what it
@@ -8,8 +8,8 @@ has observed on its own monotonic clock, in turns that were answered promptly an
 - **silent**: The other worker is late in extending its lease. This worker has since made a quick write, but the other
   worker has not extended its lease within the catch-up time after that.
 
-After a gap, a slow response or a step of the database's clock, all earlier observations are discarded, and live workers
-get time to extend their leases.
+After a gap, a slow response or a step of the database's clock, all earlier observations are discarded, and running
+workers get time to extend their leases.
 """
 
 from collections.abc import Iterable
@@ -21,15 +21,16 @@ from pgsched.worker.assignment import RENEWALS, TERM
 _PROMPT = 1.0  # seconds within which a response counts as prompt
 _GAP = 4.0
 _STEP = 0.5
-_GRACE = 0.75  # seconds within which a live worker that has lost all its sessions reconnects
-CATCH_UP = 3.0  # seconds within which live workers reconnect, renew their leases and settle finished attempts
+_GRACE = 0.75  # seconds within which a running worker that has lost all its sessions reconnects
+CATCH_UP = 3.0  # seconds within which running workers reconnect, renew their leases and settle finished attempts
 _LATE = 1.5
 
 
 @dataclass(slots=True)
 class _Sighting:
-    """What was observed of a worker. ``since``, ``gone_since`` and ``silent_since`` are the monotonic times since when
-    its lease has expired at ``expires_at``, it has had no session, and it has been silent."""
+    """What was observed of a worker. All times except ``expires_at`` are monotonic: ``since`` is when this
+    ``expires_at`` was first seen, ``gone_since`` when the worker was first without a session, and ``silent_since`` when
+    its silence began."""
 
     expires_at: float
     since: float
@@ -53,7 +54,7 @@ class FailureDetector:
         self._steady_since = float("inf")
 
     def observe(self, found: Iterable[RegisteredWorker], sent: float, received: float) -> None:
-        """Takes a result. ``sent`` and ``received`` are the monotonic times at which it was requested and received."""
+        """Takes a result that was requested at ``sent`` and received at ``received`` (monotonic times)."""
         found = list(found)
         if found:
             self._keep_time(found[0].now, sent, received)
@@ -82,13 +83,13 @@ class FailureDetector:
         return [id for id, seen in self._sightings.items() if self._is_gone(seen) or self._is_silent(seen)]
 
     def ended_by(self) -> float | None:
-        """Returns the database time before which leases have certainly expired. Returns None if their holders have not
-        had time to renew them since the last disturbance."""
+        """Returns the database time before which leases have certainly expired, or None if workers have not had time to
+        renew their leases since the last disturbance."""
         patience = _LATE * self._longest_lease / RENEWALS + _PROMPT
         return self._now if self._seen_at - self._steady_since >= patience else None
 
     def is_steady_since(self, moment: float) -> bool:
-        """Whether observations have not been disturbed since the monotonic time ``moment``."""
+        """Whether nothing has disturbed the observations since the monotonic time ``moment``."""
         return self._steady_since <= moment
 
     def _keep_time(self, now: float, sent: float, received: float) -> None:

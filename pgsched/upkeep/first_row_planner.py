@@ -1,7 +1,7 @@
-"""Plans the first row of new and edited jobs, and checks that every active job has one.
+"""Plans the first row of new and edited jobs, and checks that every active job has a row.
 
-After the first row, each claim plans the next one. A sweep looks for active jobs without a row. It should never find
-any, but if it does, it plans the job's row and reports that.
+After the first row, each claim plans the next row. A sweep looks for active jobs without a row. It should never find
+such a job; if it does, it plans the job's row and reports the repair.
 """
 
 import time
@@ -12,14 +12,14 @@ from pgsched.store.jobs import unplanned_jobs
 from pgsched.telemetry import Events
 
 _BATCH = 500
-_SWEPT = 2000  # how many jobs one part of the sweep checks
+_SWEPT = 2000  # maximum number of jobs that one part of the sweep checks
 _SWEEPING_ONE_IN = 20
-_LONG = 0.005  # seconds that it takes to plan a job whose instants are rare
+_LONG = 0.005  # if planning takes more seconds per job than this, the instants are rare
 _EVERY, _SWEEP_EVERY = 5.0, 60.0
 
 
 class Planner(Service):
-    """Plans the first row of a job. The service is woken when a job changes, polls every few seconds, and sweeps every
+    """Plans the first rows of jobs. The service is woken when a job changes, polls every few seconds, and sweeps every
     minute."""
 
     name = "planner"

@@ -1,8 +1,9 @@
 """Marks queues that have reached their ``max_waiting``.
 
-Scheduling only checks the mark and does not count. While any queue has a maximum, the first of the live workers counts
-once a second, and sets and clears the marks. Counting takes longer the higher the maximum is, but never more than a
-tenth of the time. A queue may exceed its maximum by the number of executions that arrive between two counts.
+Scheduling only checks the mark and does not count. While any queue has a maximum, the first of the running workers
+counts once a second, and sets and clears the marks. The higher the maximum, the longer a count takes, but counting
+never takes more than a tenth of the time. A queue may exceed its maximum by the number of executions that arrive
+between two counts.
 """
 
 from pgsched.service import DutyCycle, Service

@@ -2,11 +2,12 @@
 
 A dead worker has no sessions. A frozen worker keeps its sessions but no longer renews its registration. The small table
 of workers shows both, so watching costs one statement a second, however many rows wait. ``detector`` decides which
-workers are lost. A worker that declares another one lost prevents the lost worker from renewing, and then takes back
-its rows in all queues. If the first worker dies before it is done, another worker takes over after a few seconds.
+workers are lost. A worker that declares another worker lost prevents that worker from renewing its registration, and
+then takes back its rows in all queues. If the declaring worker dies before it is done, another worker takes over after
+a few seconds.
 
-Executions are read only for lost workers, and occasionally for expired leases of live workers. Such rows are mostly at
-the left edge of the index. If there is a backlog before them, each read continues where the last one ended.
+Executions are read only for lost workers, and occasionally for expired leases of running workers. Such rows are mostly
+at the left edge of the index. If there is a backlog before them, each read continues where the last one ended.
 """
 
 import time
@@ -28,11 +29,11 @@ from pgsched.worker.assignment import Assignment
 
 _EVERY = 1.0
 _EDGES_ONE_IN = 20
-_EDGE = 5_000  # how many due rows are read from a partition at once
-_SECONDS_A_TURN = 0.3  # how many seconds one turn spends on taking rows back
+_EDGE = 5_000  # due rows that are read from a partition at once
+_SECONDS_A_TURN = 0.3  # seconds that one turn spends on taking rows back
 _HELP_AFTER = 5.0  # seconds after which every worker helps to take back the rows of a lost worker
 _PAUSE_BETWEEN_PARTS = 0.02
-_NO_WORKER = 0  # stands for the walk for expired leases; no worker has this number
+_NO_WORKER = 0  # the key of the walk for expired leases; no worker has this number
 
 
 class TakeBackWalk:
@@ -87,7 +88,7 @@ class Reaper(Service):
         *,
         lease: float,
     ) -> None:
-        """``watching`` is only for short statements, because a slow response counts as a disturbance."""
+        """The connection ``watching`` is only for short statements, because a slow response counts as a disturbance."""
         super().__init__(events, watching, link)
         self._watching, self._link, self._assignment = watching, link, assignment
         self.seen: Signal[[Sequence[RegisteredWorker]]] = Signal()
@@ -164,8 +165,8 @@ class Reaper(Service):
                 self._walks[worker.id] = TakeBackWalk([worker.id], served, ended_by=0.0, depth=_EDGE)
 
     def _still_holds(self, id: int, walk: TakeBackWalk) -> bool:
-        """Whether leases that end before the walk's ``ended_by`` are still certain to have expired. If the database's
-        clock was set back, new leases may end before that time too."""
+        """Whether it is still certain that leases that end before the walk's ``ended_by`` have expired. If the
+        database's clock was set back, new leases may also end before that time."""
         return id == _NO_WORKER and self.detector.is_steady_since(walk.begun_at)
 
     async def _finish(self, id: int, walk: TakeBackWalk) -> None:
@@ -184,7 +185,7 @@ class Reaper(Service):
             self.reaped()
 
     async def _look_at_edges(self) -> None:
-        """Finds expired leases. Takes their rows back after a time in which a live owner would have renewed them."""
+        """Finds expired leases. Takes back their rows later, when a running owner would have renewed the leases."""
         if self._ran_out is not None:
             found_at, ended_by, partitions = self._ran_out
             if not self.detector.is_steady_since(found_at):

@@ -1,12 +1,12 @@
 """Deletes data after its retention period, and creates days of history in advance.
 
-It deletes whole days of history when their dead letters have been moved, expired dead letters, ended jobs, unused keys,
-progress reports of ended executions, and rows of the audit log. It also creates missing days for executions that have
+It deletes expired dead letters, ended jobs, unused keys, progress reports of ended executions, rows of the audit log,
+and whole days of history once their dead letters have been moved. It also creates missing days for executions that have
 already ended. Retention periods are settings of the installation.
 
 Creating or dropping a day takes a table lock for a moment. A turn tries to get the lock but never waits for it, because
-every settle would queue up behind it. So a query that runs for hours only delays creating and dropping days, and days
-are created far enough in advance for that.
+all settling would queue up behind the waiting turn. So a query that runs for hours only delays creating and dropping
+days, and days are created far enough in advance to allow for such a delay.
 """
 
 import asyncio
@@ -113,7 +113,7 @@ class _Progress:
         self._tries = tries
 
     async def repeat(self, attempt: Callable[[], Awaitable[bool | None]]) -> bool:
-        """Repeats the attempt until it does not return False or the tries are used up. Returns whether it returned
+        """Repeats the attempt while it returns False and tries remain. Returns whether the last attempt returned
         True."""
         while (found := await attempt()) is False:
             self._tries -= 1

@@ -24,8 +24,8 @@ from pgsched.worker.settle.minute_counts import Minutes
 
 
 class Upkeep:
-    """All upkeep services. Services that occasionally send single statements share one connection. Services that plan
-    or move many rows in transactions have their own connections."""
+    """All upkeep services. Services that occasionally send single statements share one connection. Each service that
+    plans or moves many rows in transactions has its own connection."""
 
     def __init__(
         self,

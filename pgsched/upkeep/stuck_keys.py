@@ -1,6 +1,6 @@
 """Unblocks ordering keys that have no head although executions with the key are waiting.
 
-When a worker settles the head of a key, the same statement lets the next execution fire. This service handles all other
+When a worker settles the head of a key, it also gives the turn to the next execution. This service handles all other
 cases: a client's transaction removed the head and sent a notification, somebody deleted the head by hand, or an
 execution was held at the moment when its predecessor ended in another worker. While no execution waits for its turn,
 the service reads no keys.
@@ -13,7 +13,7 @@ from pgsched.telemetry import Events
 from pgsched.worker.assignment import Assignment
 
 _ONE_IN = 20
-_KEYS = 500  # how many keys of a partition one turn checks
+_KEYS = 500  # maximum number of a partition's keys that one turn checks
 
 
 class StuckKeys(Service):

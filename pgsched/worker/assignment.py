@@ -1,10 +1,10 @@
 """The worker's number, and the partitions that it prefers.
 
-Every worker sees the same list of live workers, so each computes its own share without coordination. A queue's
+Every worker sees the same list of running workers, so each computes its own share without coordination. A queue's
 partitions are dealt in turn to the workers that serve the queue. If only some of these workers have a capability, they
-also share the partitions among themselves. A share is a preference: an idle worker helps where rows are overdue. No
-rows are claimed from a paused queue, by a draining worker, or while the installation is held for recovery. Before a
-worker claims on a new connection, it checks that it is still on the server that the workers used before.
+also share the partitions among themselves. A share is only a preference: an idle worker helps where rows are overdue.
+No rows are claimed from a paused queue, by a draining worker, or while the installation is held for recovery. Before a
+worker claims on a new connection, it checks that it is still connected to the server that the workers used before.
 """
 
 import asyncio
@@ -20,8 +20,8 @@ from pgsched.store.core.connect import Connection
 from pgsched.version import __version__
 
 TERM = 2 / 3
-"""The part of a lease after which a silent worker counts as frozen. In the rest of the lease, other workers notice this
-and take back its rows."""
+"""The part of a lease after which a silent worker counts as frozen. During the rest of the lease, other workers notice
+the silence and take back the worker's rows."""
 RENEWALS = 4
 """How many times per lease a worker renews its registration and the leases of its rows."""
 
@@ -29,11 +29,11 @@ RENEWALS = 4
 class Assignment:
     """This worker's number and its share of the partitions.
 
-    ``instance`` is the name of the worker's sessions. Its listener notifies itself on ``channel``. After a renewal, the
-    worker counts as alive for the ``term``. ``partitions`` are the partitions of all its queues, ``open`` are those
-    that may be claimed from, and ``own`` is the worker's share of ``open``. ``queue_names`` has the names of its
-    queues, by number. ``held`` is why the installation is held, or None; the signal ``hold_changed`` reports the start
-    and end of a hold.
+    ``instance`` is the name of the worker's sessions. The worker's listener notifies itself on ``channel``. After a
+    renewal, the worker counts as alive for the ``term``. ``partitions`` are the partitions of all its queues, ``open``
+    are those that may be claimed from, and ``own`` is the worker's share of ``open``. ``queue_names`` has the names of
+    its queues, by number. ``held`` is the reason why the installation is held, or None; the signal ``hold_changed``
+    reports the start and end of a hold.
     """
 
     def __init__(
@@ -73,7 +73,8 @@ class Assignment:
             await self._join(connection)
 
     async def check_same_server(self, connection: Connection) -> None:
-        """Checks which server this worker is on. Closes all partitions if the installation is held on that server."""
+        """Checks which server this worker is connected to. If the installation is held on that server, closes all
+        partitions."""
         held, self._renewals = await internal_verbs.check_same_server(connection, known=self._renewals)
         self._note_hold(held)
 
@@ -118,13 +119,13 @@ class Assignment:
         before, self._is_draining = self.open, me.draining
         self._note_hold(me.held)
         self._take(me.served, me.paused)
-        if not me.gone and not me.draining:  # a list in which this worker is gone is out of date
+        if not me.gone and not me.draining:  # a list that shows this worker as gone is out of date
             self.own = [partition for queue in me.served for partition in self._own_of(queue, alive)]
         return self.open != before
 
     def _own_of(self, queue: int, alive: Sequence[worker_registry.RegisteredWorker]) -> list[int]:
-        """Returns the worker's share of a queue's open partitions: its share among all workers of the queue, and its
-        shares among the workers with each capability that only some of them have."""
+        """Returns the worker's share of a queue's open partitions: its share among all workers of the queue and, for
+        each capability that only some of them have, its share among the workers with that capability."""
         peers = {
             worker.id: frozenset(worker.delivers)
             for worker in alive

@@ -1,9 +1,9 @@
 """Circuit breakers: count the outcomes of attempts, open the circuits of failing targets, and let targets recover.
 
-Each path has a circuit, so that a failing path does not hold back calls to other paths. Each host has a circuit for
-failures on several paths. One worker's verdict applies to all workers, because a circuit is a gate in the database, and
-every claim checks it. Attempts are counted only from a target's first failure. While a circuit is open, a probe passes
-now and then, and its outcome decides whether the target recovers.
+Each path has a circuit, so that a failing path does not hold back calls to other paths. Each host also has a circuit,
+for failures on several paths. One worker's verdict applies to all workers, because a circuit is a gate in the database,
+and every claim checks it. Attempts are counted only from a target's first failure. While a circuit is open, a probe
+passes now and then, and its outcome decides whether the target recovers.
 """
 
 import time
@@ -26,8 +26,8 @@ from pgsched.worker.known_gates import KnownGates
 
 _CLOSE_EVERY = 5.0
 _REMEMBERED = 2 * WINDOW
-"""Seconds for which a window is kept, so that the next one can inherit its ``failing_since``."""
-_PAUSE = 1.0  # seconds; after this time, rows claimed earlier have been handed back, and claims check the gate
+"""Seconds for which a window is kept, so that the next window can inherit its ``failing_since``."""
+_PAUSE = 1.0  # seconds until rows that were claimed earlier have been handed back and claims check the gate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class _Verdict:
 
 
 class Circuits(Service):
-    """Counts outcomes (``note``). A turn writes the verdicts that follow from them, and calls ``changed``."""
+    """Counts outcomes (``note``). A turn writes the resulting verdicts to the database, and calls ``changed``."""
 
     name = "circuits"
 
@@ -63,7 +63,7 @@ class Circuits(Service):
         self._verdicts: deque[_Verdict] = deque()
         self._closed_at = float("-inf")
         self.is_watching = False
-        """Whether successes must be noted too."""
+        """Whether successes must also be noted."""
 
     def sent(self, id: bytes, name: str) -> None:
         """Records that this execution is a circuit's probe."""
@@ -80,7 +80,7 @@ class Circuits(Service):
         self.is_watching = bool(self._windows or self._probes)
 
     def leaves_alone(self, row: ClaimedExecution) -> bool:
-        """Whether the target was found to be failing a moment ago, after this execution was claimed."""
+        """Whether the execution's target has just been found to be failing."""
         if not self._opened or row.id in self._probes or (host := host_of(row.target)) is None:
             return False
         now = time.monotonic()

@@ -25,25 +25,25 @@ from pgsched.worker.assignment import Assignment
 from pgsched.worker.clock import DatabaseClock
 
 SURE = 0.6
-"""The part of a lease, counted from before it is requested, during which its rows may begin. A silent worker counts as
-lost after two thirds of a lease."""
+"""The part of a lease during which its rows may begin, counted from just before the lease is requested. A silent worker
+counts as lost after two thirds of a lease."""
 CLAIMING_PATIENCE: LiteralString = "100ms"
 """How long a claim waits for a lock before it is retried without the locked row."""
 _TOKEN_BITS = 63
 _MOST_REFUSED = 1000
-_AT_THE_END, _PARTS_AT_THE_END = 5, 1000  # seconds and parts that ``close`` spends; usually the time runs out first
-_PART = 1000  # how many rows of each partition are read at once
+_AT_THE_END, _PARTS_AT_THE_END = 5, 1000  # limits for ``close``: seconds and parts; the seconds usually run out first
+_PART = 1000  # rows of each partition that are read at once
 _LOCKED = 0.05  # seconds until locked rows are searched for again
 
 
 def new_token() -> int:
-    """Returns a unique token that cannot be guessed: whoever knows a row's token may settle the row."""
+    """Returns a unique token that cannot be guessed, because whoever knows a row's token may settle the row."""
     return secrets.randbits(_TOKEN_BITS) or 1
 
 
 class ClaimingConnection:
     """Makes claims, and remembers each lease until its claim is answered. If the connection breaks before the answer,
-    rows may be leased to this worker without its knowledge. These rows are given back."""
+    rows may be leased to this worker without its knowledge; such rows are given back."""
 
     def __init__(
         self,
@@ -107,7 +107,8 @@ class ClaimingConnection:
                 observer.claimed(BatchClaimed(rows=len(rows), statements=statements, seconds=seconds, at_once=at_once))
 
     def tell(self, parked: Iterable[SetAside]) -> None:
-        """Reports rows that made a claim fail and were set aside. Later claims skip rows that could not be."""
+        """Reports rows that made a claim fail and were set aside. Later claims skip rows that could not be set
+        aside."""
         for one in parked:
             self.events.emit("execution.parked", execution=one.id.hex(), how=one.how, reason=one.reason)
             if one.how == "left":
@@ -126,8 +127,8 @@ class ClaimingConnection:
     ) -> Claimed:
         """Claims rows that are due within ``ahead`` (``executions.claim``).
 
-        With ``at_once``, claims plain rows of a single share in one round trip (``executions.claim_at_once``). If a
-        claim by priority fails because of a row, it claims nothing, and claims by instant handle that row.
+        With ``at_once``, claims plain rows of a single share in one round trip (``executions.claim_at_once``). A claim
+        by priority that fails because of a row claims nothing, and claims by instant handle that row.
         """
         connection = await self._connection()
         if row_filter.first and not await has_priorities(connection, [share.partition for share in shares]):
@@ -156,8 +157,8 @@ class ClaimingConnection:
         return answer._replace(sure_until=lease.sure_until)
 
     async def give_back(self, *, parts: int = 1) -> None:
-        """Hands back the rows of claims that were never answered. To find them, reads the next ``parts`` parts of the
-        due rows. Skips locked rows, and searches for them again at the end. Returns at once if all claims were
+        """Hands back the rows of claims that were never answered. To find these rows, reads the next ``parts`` parts of
+        the due rows. Skips locked rows, and searches for them again at the end. Does nothing if all claims were
         answered."""
         while self._unanswered and parts > 0:
             if self._looking_for != self._unanswered:

@@ -11,7 +11,7 @@ import time
 from pgsched.store.core.wire import UNIX_TO_WIRE
 
 _FORGET_AFTER = 30.0
-_STEP = 0.01  # one of the clocks was set if offsets differ by more than the round trips plus this many seconds
+_STEP = 0.01  # if offsets differ by more than the round trips plus this many seconds, one clock was set
 
 
 class DatabaseClock:
@@ -40,7 +40,7 @@ class DatabaseClock:
         return int((time.monotonic() + self._offset) * 1e6)
 
     def age(self, instant: int) -> float:
-        """Returns the seconds since an instant, negative if it is in the future."""
+        """Returns the seconds since an instant, which are negative if the instant is in the future."""
         return (self.now() - instant) / 1e6
 
     def monotonic(self, instant: int) -> float:

@@ -1,9 +1,9 @@
 """The rows that this worker holds, and how long it is certain to hold them.
 
-A lease is valid for a fixed time after it was requested or renewed, and so is a worker's registration. After that,
-other workers may have taken the rows, and this process may be the last to notice, because its loop was blocked, its
-machine was frozen, or the database was unreachable. So each row's lease is checked when the row starts, and nothing is
-claimed while the other workers may consider this worker lost. All times are monotonic.
+A lease or a worker's registration is valid for a fixed time after it was requested or renewed. After that time, other
+workers may have taken the rows, and this process may be the last to notice: its loop may have been blocked, its machine
+frozen, or the database unreachable. So each row's lease is checked when the row starts, and nothing is claimed while
+the other workers may consider this worker lost. All times are monotonic.
 
 While the loop is blocked, a thread may give up the rows that have not begun (``run.blocked_loop_stand_in``). It first
 invalidates their leases in memory (``give_up``). When the loop resumes, it hands all these rows back before it starts
@@ -31,8 +31,8 @@ WEIGHT = 0.02
 
 
 class InHand:
-    """The rows in hand, by id. When rows in ``announced``, which other parts of the worker count, leave, the signal
-    ``left`` passes their ids. The signal ``eased`` means that there is more room."""
+    """The rows in hand, by id. ``announced`` has the ids of rows that other parts of the worker count; when such rows
+    leave, the signal ``left`` passes their ids. The signal ``eased`` means that there is more room."""
 
     def __init__(self) -> None:
         self.rows: dict[bytes, ClaimedExecution] = {}
@@ -40,7 +40,8 @@ class InHand:
         """The monotonic times at which the rows of the last few thousand tokens were taken."""
         self.announced: set[bytes] = set()
         self.unrecorded: set[bytes] = set()
-        """Rows that have ended, but whose end cannot be recorded yet because they are locked. They take no room."""
+        """Rows that have ended, but whose end cannot be recorded yet because they are locked. Such rows take no
+        room."""
         self.left: Signal[[Sequence[bytes]]] = Signal()
         self.eased: Signal[[]] = Signal()
 
@@ -75,7 +76,7 @@ class InHand:
         return [*map(_CLIENT, gone)]
 
     def _leave_one_by_one(self, ids: Sequence[bytes], tokens: Sequence[int]) -> list[ClaimedExecution | None]:
-        """Does the work of ``leave`` if a row is no longer in hand or has another token. An id may occur twice."""
+        """Removes and returns the rows that are in hand under these tokens. An id may occur twice."""
         gone = list[ClaimedExecution | None]()
         for id, token in zip(ids, tokens, strict=True):
             row = self.rows.get(id)
@@ -110,7 +111,7 @@ class LeaseValidity:
         return time.monotonic() <= self._alive_until and not self.is_given_up
 
     def claimed(self, until: float) -> None:
-        """Takes into account newly claimed rows, whose leases are valid until ``until``."""
+        """Records that newly claimed rows have leases that are valid until ``until``."""
         if until <= self._void_until:  # the claim was requested before rows were given up, and answered afterwards
             self.is_given_up = True
         self._fresh_until = min(self._fresh_until, until)
@@ -127,7 +128,8 @@ class LeaseValidity:
         self._fresh_until = float("inf")
 
     def renewed(self, until: float) -> None:
-        """Must be called when these leases and the worker's registration were renewed, until at least ``until``."""
+        """Must be called when the leases of the rows in hand and the worker's registration have been renewed, until at
+        least ``until``."""
         self._alive_until = until
         self._count_until(min(until, self._fresh_until))
 
@@ -138,7 +140,8 @@ class LeaseValidity:
 
     def give_up(self, void_until: float) -> None:
         """Keeps the loop from starting rows that have not begun. This includes rows of claims in flight, whose leases
-        are valid until ``void_until`` at most. Called in another thread: each step is atomic, and the order matters."""
+        are valid until ``void_until`` at most. Called from another thread, so each step is atomic, and the order of the
+        steps matters."""
         self._void_until = void_until
         self.is_given_up = True
         self.until = _NEVER
@@ -155,8 +158,8 @@ class AttemptPace:
     def capacity(self) -> int:
         """The number of rows to hold: one for each lane, plus those that the lanes can finish within the look-ahead.
 
-        With fewer rows, lanes with quick handlers would wait for each claim and each settle. With more, rows would wait
-        for slow handlers here while another worker has idle lanes.
+        With fewer rows, lanes with quick handlers would wait for each claim and for each batch to be settled. With more
+        rows, some would wait for slow handlers here while another worker has idle lanes.
         """
         finished = int(self._concurrency * self._ahead / max(self.typical, _QUICKEST))
         return self._concurrency + min(finished, _MOST_WAITING)

@@ -1,4 +1,4 @@
-"""The gates that a worker knows, which executions must pass them, and how many of these the worker has in hand.
+"""The gates that a worker knows, which executions must pass them, and how many such executions the worker has in hand.
 
 While there are no gates, a check costs one look-up in an empty set.
 """
@@ -16,7 +16,7 @@ from pgsched.errors import InvalidInput
 from pgsched.store.gates.gates import KnownGate
 
 _Limits = tuple[float, float, float]
-"""A gate's rate, its concurrency, and the negated time until which it is shut. Lower values are stricter."""
+"""A gate's rate, its concurrency limit, and the negated time until which it is shut. Lower values are stricter."""
 _NONE: _Limits = inf, inf, inf
 
 
@@ -27,13 +27,13 @@ class KnownGates:
         self.loaded = False
         self.names: frozenset[str] = frozenset()
         self.counting: frozenset[str] = frozenset()
-        """The gates that limit concurrency. The executions in hand are counted for them."""
+        """The gates that limit concurrency, for which the executions in hand are counted."""
         self._queues: dict[int, str] = {}
         self._limits: dict[str, _Limits] = {}
         self._by_key = self._by_host = False
 
     def read(self, gates: Iterable[KnownGate]) -> frozenset[str]:
-        """Takes the current gates. Returns the names of those that have become stricter."""
+        """Takes the current gates. Returns the names of the gates that have become stricter."""
         gates, before, self.loaded = list(gates), self._limits, True
         self.names = frozenset(gate.name for gate in gates)
         self.counting = frozenset(gate.name for gate in gates if gate.concurrency < inf)
@@ -75,7 +75,7 @@ def _limit_key(options: bytes) -> str | None:
 
 
 class GateCounts:
-    """Counts the executions in hand by gate (``running``). ``changed`` are the gates whose count has dropped since it
+    """Counts the executions in hand by gate (``running``). ``changed`` has the gates whose count has dropped since it
     was last written to the database."""
 
     def __init__(self) -> None:
@@ -85,8 +85,8 @@ class GateCounts:
         self._missing: set[bytes] = set()
 
     def add(self, id: bytes, gates: Sequence[str]) -> None:
-        """Counts an execution for these gates, instead of any for which it was counted before, in a transaction that
-        was rolled back."""
+        """Counts an execution for these gates. If a transaction that was rolled back had counted it for other gates,
+        stops counting it for those gates."""
         self.take(id)
         if gates:
             self._gates[id] = gates
@@ -100,7 +100,8 @@ class GateCounts:
         return gates
 
     def strays(self, in_hand: Collection[bytes]) -> set[bytes]:
-        """Returns the executions that two consecutive calls did not find in hand. They were counted in a transaction
-        that was rolled back. An execution that has only just been counted will be in hand at the next call."""
+        """Returns the counted executions that were not in hand in two consecutive calls, because the transaction in
+        which they were counted was rolled back. An execution that has only just been counted will be in hand at the
+        next call."""
         before, self._missing = self._missing, self._gates.keys() - in_hand
         return self._missing & before

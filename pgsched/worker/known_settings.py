@@ -1,5 +1,5 @@
-"""Caches the settings of clients and queues: what history keeps, signing secrets, roles, and default options. They are
-read again when they change, and every few seconds."""
+"""Caches the settings of clients and queues: what history keeps, signing secrets, roles, and default options. The
+settings are read again when they change, and every few seconds."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TypeVar
@@ -64,7 +64,8 @@ class KnownSettings(Service):
     def _usable(
         self, kind: str, found: Iterable[tuple[_Owner, bytes | None]]
     ) -> Iterator[tuple[_Owner, tuple[bytes, ...]]]:
-        """Yields the default options that this release can parse. A later release may have stored others."""
+        """Yields the default options that this release can parse. A later release may have stored options that it
+        cannot."""
         for owner, options in found:
             if options is None:
                 continue
@@ -101,11 +102,11 @@ class KnownSettings(Service):
                 self._secrets[name] = tuple(found)
 
     def are_several(self) -> bool:
-        """Whether more than one client is known, so that they share the worker."""
+        """Whether more than one client is known."""
         return len(self._clients) > 1
 
     def has_settings(self, client_id: str) -> bool:
-        """Whether a client has settings. If so, an operator chose its name."""
+        """Whether a client has settings. If it has, an operator chose its name."""
         return client_id in self._clients
 
     def weight(self, client_id: str) -> int:
@@ -128,8 +129,8 @@ class KnownSettings(Service):
         return own + self._of_queues.get(first_of(partition), ())
 
     def options_of(self, row: ClaimedExecution) -> Options:
-        """Returns the row's options, with missing ones taken from its client's and its queue's defaults. Raises
-        InvalidInput if they are invalid."""
+        """Returns the row's options, with missing options taken from its client's and its queue's defaults. Raises
+        InvalidInput if the options are invalid."""
         defaults = self.defaults(row.client_id, row.partition)
         if row.options is None and not defaults:
             return DEFAULT_OPTIONS
@@ -138,7 +139,7 @@ class KnownSettings(Service):
         return parse_options(row.options, *defaults)
 
     def database_role(self, client_id: str) -> str | None:
-        """Returns the database role as which this client's functions are called, or None."""
+        """Returns the database role with which this client's functions are called, or None."""
         return self._clients.get(client_id, _NO_SETTINGS).database_role
 
     def channels(self, client_id: str) -> Collection[str] | None:
@@ -146,11 +147,11 @@ class KnownSettings(Service):
         return self._clients.get(client_id, _NO_SETTINGS).channels
 
     def is_of_others(self, client_id: str, target: str) -> bool:
-        """Whether a target is named in the channels of other clients but not in those of this client."""
+        """Whether a target is among other clients' channels but not among this client's."""
         return target in self._owned and target not in (self.channels(client_id) or ())
 
     def signing_secrets(self, client_id: str) -> tuple[bytes, ...]:
-        """Returns the secrets that sign this client's callbacks. Raises DeliveryFailed if the newest one cannot be
+        """Returns the secrets that sign this client's callbacks. Raises DeliveryFailed if the newest secret cannot be
         decrypted."""
         found = self._secrets.get(client_id, ())
         if not found and client_id in self._unsigned:

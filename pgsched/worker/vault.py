@@ -21,7 +21,8 @@ Wanted = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """A secret and the hosts to which it may be sent, or why it is unavailable. ``asked`` is when it was looked up."""
+    """A secret and the hosts to which it may be sent, or the reason why it is unavailable. ``asked`` is the monotonic
+    time of the look-up."""
 
     text: str | None = field(repr=False)
     trouble: str
@@ -57,7 +58,7 @@ class Vault:
         return found.text
 
     def open_signing(self, client: str, sealed: bytes) -> bytes:
-        """Returns the key that signs a client's callbacks. Raises CannotOpen if it cannot be decrypted."""
+        """Returns the key that signs a client's callbacks. Raises CannotOpen if the key cannot be decrypted."""
         if self._ring is None:
             raise CannotOpen("this worker has no secret_keys")
         try:

@@ -2,11 +2,13 @@
 
 A claim looks a moment ahead, so that a row is in memory before its instant and starts on time. After a claim, the
 worker looks for the next row beyond the look-ahead, and notifications announce rows that are added in the meantime. So
-an idle worker sleeps until the earliest row that it knows of is due, a notification arrives, or the poll interval ends.
-Then it looks at all partitions. If every notification is lost, rows start late by at most the poll interval.
+an idle worker sleeps until the earliest known row is due, a notification arrives, or the poll interval ends. At the end
+of the interval, it looks at all partitions. If every notification is lost, rows start late by at most the poll
+interval.
 
 A turn divides the room among the streams (``streams``): first the streams of single clients, then the stream of all
-other clients. After a full batch there may be more rows, so the next turn follows at once and continues after it.
+other clients. After a full batch there may be more rows, so the next turn follows at once and continues where the batch
+ended.
 
 A worker claims from its own partitions, and helps with another worker's partition if rows there are overdue. While it
 polls (``polling_when_busy``), it claims from all partitions every few milliseconds.
@@ -61,7 +63,7 @@ class Claimer(Claiming):
         self._claimed_at = float("-inf")
         self._owed_behind = 0.0
         self._bound, self._claimed = TurnBound(), 0
-        self._are_left = True  # whether the last claim left due rows; assumed before the first claim
+        self._are_left = True  # whether the last claim left due rows; true before the first claim
 
     def expect(self, partition: int, instant: int) -> bool:
         """Records that a row in this partition is due at this instant. Returns False if the partition is not open to
@@ -117,7 +119,8 @@ class Claimer(Claiming):
 
     def _pause(self, wanted: Sequence[int], free: int) -> float:
         """Seconds to wait before the next claim. There is a pause between polls, while there is little room (the
-        dispatcher wakes the service when half is free), and while no row is due soon and more may gather."""
+        dispatcher wakes the service when half of it is free), and while more rows may gather because none is due
+        soon."""
         since = time.monotonic() - self._claimed_at
         if self._polling.on:
             return self._polling.interval - since
@@ -139,7 +142,8 @@ class Claimer(Claiming):
     # The streams.
 
     async def _claim_behind(self, free: int) -> int:
-        """Claims rows that the sweeper found behind the front, using up to half of the room. Returns their number."""
+        """Claims rows that the sweeper found behind the front, using up to half of the room. Returns the number of
+        claimed rows."""
         if not self._sweeper.found:
             return 0
         self._owed_behind = min(self._owed_behind + free / 2, free)
@@ -185,7 +189,7 @@ class Claimer(Claiming):
             self._are_left = self._earliest_due.is_due(wanted)
 
     async def _claim_first(self, partitions: Sequence[int], free: int) -> int:
-        """Claims rows by priority, if claims are late. Returns the number of claimed rows."""
+        """If claims are late, claims rows by priority. Returns the number of claimed rows."""
         if not self._are_left or not self._earliest_due.is_due(partitions, late=LATE):
             return 0
         rows = self._selection.row_filter
@@ -198,7 +202,7 @@ class Claimer(Claiming):
         return len((await self._take(shares, self._selection.latest)).taken)
 
     async def _claim_evenly(self, partitions: Sequence[int], free: int) -> None:
-        """Claims from all partitions equally while polling. Stops polling if it finds too few rows."""
+        """Claims from all partitions equally. Stops polling if polling finds too few rows."""
         started, low = time.monotonic(), self._earliest_due.front.begin
         await self._polling.keep(await self._link.get())
         shares = spread(partitions, free, batch=self._batch, low=low)
@@ -209,7 +213,7 @@ class Claimer(Claiming):
             await self._look()
 
     async def stop_polling(self) -> None:
-        """If this worker is polling, stops it and makes writers notify again."""
+        """Stops polling if it is on, and makes writers notify again."""
         if self._polling.on:
             await self._polling.stop(await self._link.get())
 
@@ -237,7 +241,7 @@ class Claimer(Claiming):
     async def _take(
         self, shares: Sequence[PartitionShare], rows: RowFilter, *, ahead: timedelta | None = None
     ) -> Claimed:
-        """Claims rows without moving the marks of claims by instant."""
+        """Claims rows without moving the marks from which claims by instant read."""
         answer = await self._ask(shares, rows, ahead=ahead)
         room = shares[0].batch if rows.is_by_priority else sum(share.batch for share in shares)
         if rows.only is None and not rows.latest_first and len(answer.taken) >= room:
@@ -295,7 +299,8 @@ class Claimer(Claiming):
 
     @property
     def _can_sweep(self) -> bool:
-        """Whether a look can read from the left edge as the sweeper does: the worker is idle, and reading is quick."""
+        """Whether a look can read from the left edge like the sweeper, because the worker is idle and reading is
+        quick."""
         is_idle = time.monotonic() - self._claimed_at > self._poll
         return is_idle and self._sweeper.sweeps.took < _QUICK and not self._selection.is_partial
 
@@ -309,8 +314,8 @@ class Claimer(Claiming):
         return found
 
     async def _until_next(self) -> float:
-        """Seconds until the next poll, or until a known row in the worker's partitions, or an overdue row in another
-        worker's partition, can be claimed."""
+        """Seconds until the next poll, or until a row can be claimed: a known row in the worker's own partitions, or an
+        overdue row in another worker's partition."""
         until_poll = self._earliest_due.looked_at + self._look_interval - time.monotonic()
         until_help = self._earliest_due.until_help()
         if until_help is not None and until_help <= 0:

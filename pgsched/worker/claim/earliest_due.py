@@ -15,7 +15,7 @@ from pgsched.worker.claim.streams import Divide
 from pgsched.worker.clock import DatabaseClock
 
 REREAD = 2_000_000
-"""Microseconds that every look reads again. A row that is due at once has the instant at which its transaction began,
+"""Every look rereads this many microseconds. A row that is due at once has the instant at which its transaction began,
 but becomes visible only when the transaction commits."""
 HELP_AFTER = 50_000
 """Microseconds by which a row must be overdue before other workers help with its partition."""
@@ -24,15 +24,15 @@ LATE = 100_000
 LOOK_AGAIN = 0.05
 """Seconds for which a look at other workers' partitions is valid."""
 SMALLEST_SHARE = 16
-_AT_ONCE = 4  # other workers' partitions with which one claim helps
+_AT_ONCE = 4  # maximum number of other workers' partitions with which one claim helps
 
 
 class Front:
     """Where claims by instant begin to read in each partition.
 
     A mark is the instant before which everything has been read. Settled rows leave dead index entries before the mark,
-    and these stay as long as an old snapshot is open, so claims do not begin at the left edge of the index. A mark is
-    only a hint: a row before the mark is announced by a notification, or found by the sweeper.
+    which stay as long as an old snapshot is open. So claims do not begin at the left edge of the index. A mark is only
+    a hint: a row before the mark is announced by a notification, or found by the sweeper.
 
     While claims skip a client's due rows, they begin no earlier than ``moment_back``, because a row must be read to be
     skipped. Earlier rows are left to the sweeper.
@@ -56,7 +56,7 @@ class Front:
         self._marks[partition] = min(instant, self.low(partition))
 
     def reach_back(self, instant: int) -> None:
-        """Moves all marks that are later than this instant back to it."""
+        """Moves all later marks back to this instant."""
         for partition in self._marks:
             self.lower(partition, instant)
 
@@ -65,8 +65,8 @@ class Front:
         self._marks.clear()
 
     def pass_over(self, clients: Iterable[str]) -> bool:
-        """Sets which clients' rows are skipped. Returns whether any client is no longer skipped. Its rows may be before
-        the marks, so the partitions must be looked at again."""
+        """Sets the clients whose rows are skipped. Returns whether the rows of any client are no longer skipped. Such
+        rows may be before the marks, so the partitions must be looked at again."""
         before, self._passed_over = self._passed_over, set(clients)
         if self._passed_over and not before:
             self._since = self._clock.now()
@@ -81,13 +81,13 @@ class Front:
         return max(low, self.moment_back) if self._passed_over else low
 
     def look_from(self, partition: int) -> int:
-        """Returns where a look begins to read: at ``moment_back`` at the latest, although claims may have read further
-        because they look ahead."""
+        """Returns where a look begins to read: at ``moment_back`` at the latest, even if claims, which look ahead, have
+        read further."""
         return min(self.begin(partition), self.moment_back)
 
     @property
     def moment_back(self) -> int:
-        """The instant from which every look reads again, whatever the marks."""
+        """The instant from which every look rereads, whatever the marks."""
         return self._clock.now() - REREAD
 
 
@@ -95,7 +95,7 @@ class EarliestDue:
     """The next waiting row of each partition. ``due`` has the row's instant by partition, if a row is known. ``front``
     determines where to begin reading.
 
-    ``ahead``, the look-ahead of claims, is in microseconds; instants are microseconds since 2000-01-01 UTC.
+    ``ahead`` is the look-ahead of claims, in microseconds. Instants are microseconds since 2000-01-01 UTC.
     """
 
     def __init__(self, assignment: Assignment, clock: DatabaseClock, *, ahead: int) -> None:
@@ -130,7 +130,7 @@ class EarliestDue:
             self.look_again()
 
     def keep(self, partitions: Container[int]) -> None:
-        """Forgets the rows in all other partitions."""
+        """Forgets the rows in all partitions except these."""
         for known in (self.due, self._heard):
             for partition in [partition for partition in known if partition not in partitions]:
                 del known[partition]
@@ -167,9 +167,9 @@ class EarliestDue:
 
     def claimed(self, shares: Iterable[PartitionShare], answer: Claimed, *, all_kinds: bool = True) -> list[int]:
         """Takes the result of a claim. If a share is full, its partition may have more rows, and the next claim
-        continues there. This does not apply if the claim skipped some kinds of rows (``all_kinds`` is False).
+        continues there, unless this claim skipped some kinds of rows (``all_kinds`` is False).
 
-        Returns the other partitions, whose next row beyond the claim's look-ahead is unknown.
+        Returns the partitions whose next row beyond the claim's look-ahead is now unknown.
         """
         taken: dict[int, int] = {}
         last: dict[int, int] = {}
@@ -204,8 +204,9 @@ class EarliestDue:
     # What to claim, and when.
 
     def wanted(self) -> list[int]:
-        """Returns the partitions to claim from now, earliest first. These are the worker's own partitions with a row
-        within the look-ahead. If there are none and the last look is recent, they are the most overdue of the others.
+        """Returns the partitions to claim from now, earliest first: the worker's own partitions with a row within the
+        look-ahead. If there are none and the last look is recent, returns the most overdue of other workers'
+        partitions.
         """
         due, now = self.due, self._clock.now()
         until = now + self.ahead
@@ -219,8 +220,8 @@ class EarliestDue:
         return sorted(others, key=due.__getitem__)[:_AT_ONCE]
 
     def shares(self, wanted: Sequence[int], room: int, *, batch: int, divide: Divide) -> list[PartitionShare]:
-        """Divides the room among these partitions, in order. Each share is at most twice what the last claim took from
-        the partition. ``divide`` divides the room among queues."""
+        """Divides the room among these partitions, in order. Apart from a minimum, each share is at most twice the
+        number of rows that the last claim took from the partition. ``divide`` divides the room among queues."""
         shares = []
         queues = {queue_of(partition) for partition in wanted}
         rooms = dict(divide(queues, room)) if len(queues) > 1 else dict.fromkeys(queues, room)
@@ -238,7 +239,7 @@ class EarliestDue:
         return any(self.due.get(partition, FAR_OFF) <= since for partition in partitions)
 
     def gathering_pause(self, partition: int, claimed_at: float) -> float:
-        """Seconds to wait so that more rows can be claimed together, if the partition's next row is not due soon.
+        """Seconds to wait so that more rows can be claimed together, or 0 if the partition's next row is due soon.
         ``claimed_at`` is the monotonic time of the last claim."""
         slack = self.due[partition] - self._clock.now() - self.ahead // 4
         since = time.monotonic() - claimed_at

@@ -28,16 +28,18 @@ class Fairness:
         self.apart: dict[str, Stream] = {}
         self._others: Counter[str] = Counter()
         self.is_behind = False
-        """Whether the last claim for clients without a stream left overdue rows. Then there are more clients than
+        """Whether the last claim for clients without a stream left overdue rows. If so, there are more clients than
         streams, or many clients with few rows each."""
 
     def leave(self, held: Iterable[str]) -> None:
-        """Ends the streams of these clients. Their gates hold executions, so claimed rows would only be held too."""
+        """Ends the streams of these clients, whose gates hold executions: rows claimed from the streams would only be
+        held too."""
         for client in held:
             self.apart.pop(client, None)
 
     def observe(self, taken: Sequence[ClaimedExecution], asked: int, now: int) -> None:
-        """Takes the rows ``taken`` by a claim for clients without a stream. The claim asked for ``asked`` rows."""
+        """Takes the result of a claim for clients without a stream, which asked for ``asked`` rows and took the rows
+        ``taken``."""
         self.is_behind = False
         if not self.known.are_several():
             self.apart.clear()
@@ -54,14 +56,14 @@ class Fairness:
                 self.apart[client] = Stream(client)
 
     def rooms(self, queues: Collection[int], free: int) -> dict[int, int]:
-        """Divides the room among these queues, which all have due rows, by weight."""
+        """Divides the room by weight among these queues, which all have due rows."""
         whole = sum(map(self.known.queue_weight, queues))
         return {queue: max(free * self.known.queue_weight(queue) // whole, 1) for queue in queues}
 
     def budgets(self, free: int, *, capacity: int, taken: Callable[[str], int]) -> Iterator[tuple[Stream, int]]:
         """Yields each stream with its part of the room. The rest is for clients without a stream. ``taken`` returns how
-        much of the ``capacity`` a client already uses. It is called at the client's turn, because earlier claims took a
-        while."""
+        much of the ``capacity`` a client already uses. It is called when the client's stream comes up, because earlier
+        claims took a while."""
         whole = sum(map(self.known.weight, self.apart)) + self._weight_of_others()
         for client, stream in list(self.apart.items()):
             share = self.known.weight(client) / whole

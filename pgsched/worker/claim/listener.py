@@ -1,15 +1,15 @@
 """Listens for notifications and passes them on.
 
-Every database user may notify on any channel, so a notification is only a hint. ``Hints`` passes each one on at once
-while there are few. If thousands arrive per second, ``Hints`` gathers them for some milliseconds and passes on one of
-each kind. The bytes that are parsed are limited too: notifications beyond the limit are only counted, and make the
-worker look at all partitions.
+Every database user may notify on any channel, so a notification is only a hint. While there are few notifications,
+``Hints`` passes each one on at once. If thousands arrive per second, ``Hints`` gathers them for some milliseconds and
+passes on one of each kind. The bytes that are parsed are limited too: notifications beyond the limit are only counted,
+and make the worker look at all partitions.
 
-Like all sessions of the worker, the listener's session has the worker's name. When the process dies, its sessions end,
-and other workers take back its rows without waiting for the leases to expire. A broken connection may look alive, so
-every few seconds the listener sends itself a notification with a secret word. If the notification does not arrive, the
-session counts as lost. After each (re)connect, the worker looks at its partitions once, for rows that were added while
-it did not listen.
+Like all of the worker's sessions, the listener's session has the worker's name. When the process dies, its sessions
+end, and other workers take back its rows without waiting for the leases to expire. A broken connection may look alive,
+so every few seconds the listener sends itself a notification with a secret word. If the notification does not arrive,
+the session counts as lost. After each (re)connect, the worker looks at its partitions once, for rows that were added
+while it did not listen.
 """
 
 import asyncio
@@ -30,20 +30,21 @@ from pgsched.telemetry import Events
 from pgsched.worker.assignment import Assignment
 
 RINGS, WITHIN = 20, 0.1
-"""At this many notifications within this many seconds, the worker polls instead."""
+"""If this many notifications arrive within this many seconds, the worker polls instead."""
 _SILENCE, _ECHO_WITHIN = 2.0, 20.0
 _APART, _WORDS_APART, _FAR_BACK_APART = 0.005, 0.05, 0.25
 _READ_EACH, _READ_BYTES = 0.02, 16_384
 _FAR_BACK = 10_000_000  # microseconds; rows further back lie behind dead index entries and take long to read
 _MOST_ENDED = 10_000
 _AT_ONCE = {STOP: 8, "gates": 4}
-"""How many of these are passed on without delay. They keep rows from beginning, perhaps milliseconds before the start.
-"""
+"""How many notifications of each of these kinds are passed on without delay. They keep rows from beginning, sometimes
+only milliseconds before the start."""
 _Answer = TypeVar("_Answer")
 
 
 class Throttle:
-    """Calls ``pass_on`` after each ``wake``: at once, or after ``apart`` seconds if there were too many lately."""
+    """Calls ``pass_on`` after each ``wake``: at once, or after ``apart`` seconds if there were too many calls
+    lately."""
 
     def __init__(self, apart: float, pass_on: Callable[[], None], *, at_once: int = 1, within: float = 0.0) -> None:
         self._apart, self._pass_on = apart, pass_on
@@ -90,8 +91,8 @@ class ReadBudget:
 class Hints:
     """Passes notifications on by calling functions. ``expect`` gets the partition and instant of announced rows, and
     returns whether the worker claims from the partition. ``ended`` gets the ids of executions that ended or changed.
-    ``often`` means that there are so many notifications that the worker should poll, and ``look`` that it must look at
-    all partitions. ``changed`` has the function to call for each other word."""
+    ``often`` is called if there are so many notifications that the worker should poll, and ``look`` if the worker must
+    look at all partitions. For each word that a notification may consist of, ``changed`` has the function to call."""
 
     def __init__(
         self,
@@ -119,7 +120,6 @@ class Hints:
         self._tellings, self._stops = ReadBudget(), ReadBudget()
 
     def take(self, payload: str) -> None:
-        """Takes a notification."""
         if payload in self._words:
             self._words[payload].wake()
         elif payload.startswith(STOP):
@@ -246,8 +246,8 @@ class Listener(Service):
         await self._hear_itself(connection)
 
     async def _hear_itself(self, connection: AsyncConnection[Any]) -> None:
-        """Sends the listener a notification and waits for it. If there are many others, it may take a while; the
-        connection is alive as long as any notification arrives."""
+        """Sends the listener a notification and waits for it. If there are many other notifications, this may take a
+        while; the connection is alive as long as any notification arrives."""
         word = secrets.token_hex(8)
         parameters = {"channel": self._assignment.channel, "said": word}
         sent = await self._within(connection.execute(statement("core/notify"), parameters))

@@ -1,11 +1,11 @@
 """Polling: a worker that is notified often polls instead, so that writers need not notify.
 
 While a transaction that notifies commits, PostgreSQL holds a lock on the whole database. So if all writers of near-term
-rows notified, they would wait for each other's flush. Therefore writers notify only while no worker polls. A polling
-worker announces this for each of its queues every 0.4 seconds, in a place that only workers can write, and claims every
-few milliseconds. It stops polling when few rows come in or it has no room. Then it looks often for a moment, because
-writers that saw it polling may commit later. It also looks often while writers do not notify because PostgreSQL's
-notification queue is filling up.
+rows notified, they would wait for each other's flushes to disk. Therefore, writers notify only while no worker polls. A
+polling worker announces this for each of its queues every 0.4 seconds, in a place that only workers can write, and
+claims every few milliseconds. It stops polling when few rows come in or when it has no room. After that, it looks often
+for a moment, because writers that saw it polling may commit later. It also looks often while writers do not notify
+because PostgreSQL's notification queue is filling up.
 
 An announcement is valid for 1.5 seconds, even if the worker dies. Rows that come in during that time are found within
 the poll interval.
@@ -18,7 +18,7 @@ from pgsched.store.admin import worker_registry
 from pgsched.store.core.connect import Connection
 
 # Claims are made every few milliseconds, in at most a quarter of the time. Writers rely on polling, so the next claim
-# follows soon even after a long one, such as a claim that had to hold rows.
+# follows soon even after a long claim, such as one that had to hold rows.
 _SHORTEST_INTERVAL, _LONGEST_INTERVAL, _SHARE_OF_TIME = 0.003, 0.02, 4
 _WORTH, _PERIOD = 25, 0.25  # polling stops if it finds fewer rows than this in this many seconds
 LOOK_EVERY = 0.05
@@ -64,13 +64,14 @@ class Polling:
         await worker_registry.unwatch_queues(connection, self._worker, self._over)
 
     def lose(self) -> None:
-        """Stops polling without an announcement: another worker polls, or the database cannot be reached."""
+        """Stops polling without telling writers, because another worker polls or the database cannot be reached."""
         if self.on:
             self.on = False
             self.look_often()
 
     def found(self, count: int, seconds: float) -> bool:
-        """Records how many rows a claim found and how long it took. Returns False if polling finds too few rows."""
+        """Records how many rows a claim found, and how many seconds it took. Returns False if polling finds too few
+        rows."""
         self._found += count
         self.interval = min(max(_SHORTEST_INTERVAL, _SHARE_OF_TIME * seconds), _LONGEST_INTERVAL)
         now = time.monotonic()

@@ -32,7 +32,7 @@ class RowFilters:
 
     @property
     def crowded(self) -> frozenset[str]:
-        """The clients whose rows are not claimed because many rows of theirs already wait for lanes in this worker."""
+        """The clients whose rows are not claimed, because many of their rows already wait for lanes in this worker."""
         return self._shares.crowded
 
     @property
@@ -48,7 +48,7 @@ class RowFilters:
 
     @property
     def latest(self) -> RowFilter:
-        """The same rows as ``row_filter``, but in reverse order: those that became due last come first."""
+        """The same rows as ``row_filter``, but in reverse order: the rows that became due last come first."""
         return replace(self.row_filter, latest_first=True)
 
     def only(self, client: str) -> RowFilter:
@@ -62,5 +62,5 @@ class RowFilters:
 
     @property
     def passed_over(self) -> frozenset[str]:
-        """The clients and capabilities whose due rows are skipped until they are held. There may be very many rows."""
+        """The clients and capabilities whose due rows, perhaps very many, are skipped until they are held."""
         return frozenset((*self.held, *self._capabilities.missed))

@@ -3,10 +3,10 @@
 By default, all rows are one stream. A client with a backlog gets its own stream (``fairness``).
 
 A stream is read by instant, and while claims keep up, priorities have no effect. When claims are late, a claim by
-priority goes first. It takes rows with a priority above 0, highest first. Then, if rows with a priority below 0 were
-seen lately, it takes all rows except those. One row in four is still claimed by instant, whatever its priority, so that
-no row starves. Each stream is ordered separately: a client's priorities apply only to its own rows, and take nothing
-from another client's share.
+priority goes first. It takes rows with a priority above 0, highest first. If rows with a priority below 0 were seen
+lately, it then takes the rows with a priority of at least 0. One row in four is still claimed by instant, whatever its
+priority, so that no row starves. Each stream is ordered separately: a client's priorities order only its own rows, and
+take nothing from another client's share.
 """
 
 import random
@@ -20,10 +20,10 @@ from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live.executions import Claimed, PartitionShare
 from pgsched.store.live.row_filter_and_next_due import RowFilter
 
-_PARTITIONS = 4  # how many partitions a claim from a single client's stream reads
-_FROM_THE_EDGE = 10.0  # seconds after which marks are dropped, to find rows before them
+_PARTITIONS = 4  # maximum number of partitions that a claim from a single client's stream reads
+_FROM_THE_EDGE = 10.0  # seconds after which marks are dropped, so that rows before the marks are found
 _BY_INSTANT = 1 / 3  # rows claimed by instant for each row claimed by priority
-_LOOK_AGAIN, _ONE_IN = 0.25, 20  # seconds between searches that find no priorities; one part in this many of the time
+_LOOK_AGAIN, _ONE_IN = 0.25, 20  # seconds after a search that finds no priorities; one part in this many of the time
 _REMEMBERED = 10.0
 _LONG = 0.1  # seconds that a turn may take
 _FEWEST, _MOST = 250, 1 << 16  # limits for the number of rows in a turn
@@ -36,15 +36,15 @@ Divide = Callable[[Collection[int], int], Mapping[int, int]]
 
 
 def spread(partitions: Sequence[int], room: int, *, batch: int, low: Callable[[int], int]) -> list[PartitionShare]:
-    """Divides the room equally among partitions in random order, so that each gets its turn even if there is little
-    room."""
+    """Divides the room equally among partitions in random order, so that each partition gets its turn even if there is
+    little room."""
     count = min(len(partitions), room)
     chosen = random.sample(partitions, k=count)
     return [PartitionShare(partition, low(partition), min(batch, room // count)) for partition in chosen]
 
 
 class Stream:
-    """The due rows of one client, or if ``client`` is empty, of all clients without their own stream.
+    """The due rows of one client or, if ``client`` is empty, of all clients without their own stream.
 
     ``deficit`` is the room that the stream is owed.
     """
@@ -66,7 +66,7 @@ class Stream:
         self, ask: Ask, partitions: Sequence[int], room: int, rows: RowFilter, *, batch: int
     ) -> tuple[int, int]:
         """Claims by priority, and then by instant from the stream's own marks, at most ``batch`` rows per partition.
-        Returns how many rows it asked for, and how many it took."""
+        Returns the number of rows asked for, and the number taken."""
         first = asked = await self.claim_by_priority(ask, partitions, room, rows)
         if room <= first:
             return asked, first
@@ -89,7 +89,7 @@ class Stream:
         return count
 
     def went_by_instant(self, taken: Sequence[ClaimedExecution], *, asked: int) -> None:
-        """Records that a claim by instant took the rows ``taken``, and asked for ``asked`` rows."""
+        """Records that a claim by instant asked for ``asked`` rows and took the rows ``taken``."""
         self._owed = max(self._owed - len(taken), 0.0) if len(taken) >= asked else 0.0
         if any(row.options and _BELOW in row.options for row in taken):
             self._seen_below_until = time.monotonic() + _REMEMBERED

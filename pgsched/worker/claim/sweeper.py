@@ -1,10 +1,10 @@
 """The sweeper: finds due rows behind the front, where claims no longer read.
 
-Claims and looks begin to read at an instant a moment ago, not at the left edge of the index (``earliest_due``). A row
-can be further back if its notification was not sent or was lost, if its transaction was long, or if a stopped worker
-handed it back. And while claims skip a client's rows, they must not begin further back. A row must be read to be
-skipped, and a client over its limit may have a million due rows. A claim that read them all would keep every other
-client waiting.
+Claims and looks begin to read a moment before the current instant, not at the left edge of the index
+(``earliest_due``). A row can be further back if its notification was not sent or was lost, if its transaction was long,
+or if a stopped worker handed it back. While claims skip a client's rows, they must not begin further back: a row must
+be read to be skipped, and a client over its limit may have a million due rows. A claim that read them all would keep
+every other client waiting.
 
 The sweeper reads these rows in parts while claims go on, so that every row is found within a bounded time. If claims
 skip no rows, it only tells the claimer where to begin. Otherwise it finds spans with rows to claim, and continues when
@@ -14,10 +14,10 @@ While the worker is idle and there are no dead entries at the edge, the claimer'
 sweeper reads nothing.
 
 A sweep reads every partition from the left edge of its index, and finds all rows that are there when it begins. A sweep
-begins every poll interval, or if the previous sweep took longer, when that one ends.
+begins every poll interval or, if the previous sweep takes longer, when that sweep ends.
 
-Reading takes one part in ``ONE_IN`` of the time. So a row is found within the poll interval plus twice ``ONE_IN`` times
-the time that it takes to read all rows behind the front once.
+Reading takes one part in ``ONE_IN`` of the time. If reading all rows behind the front takes t seconds, every row is
+found within the poll interval plus ``2 * ONE_IN * t`` seconds.
 """
 
 import time
@@ -55,7 +55,7 @@ class Sweeps:
         """Seconds that the last sweep spent reading."""
 
     def next(self, own: Collection[int], others: Collection[int] = (), *, is_partial: bool = False) -> dict[int, int]:
-        """Returns the marks from which to continue now, by partition. Empty if there is nothing to read yet.
+        """Returns the marks from which to continue now, by partition, or no marks if there is nothing to read yet.
 
         Sweeps read the worker's ``own`` partitions and the ``others``, whose workers may have no room. If claims skip
         rows (``is_partial``), sweeps take long, and only one sweep in ``OTHERS_ONE_IN`` reads the others.
@@ -71,7 +71,7 @@ class Sweeps:
         return dict(self._marks)
 
     def read(self, read_to: Mapping[int, int | None], *, seconds: float) -> None:
-        """Records how far each partition was read (None means to its end), and how many seconds reading took."""
+        """Records how far each partition was read (None means to the end), and the seconds that reading took."""
         for partition, mark in read_to.items():
             if mark is None:
                 self._marks.pop(partition, None)
@@ -82,8 +82,8 @@ class Sweeps:
             self.took = self._seconds
 
     def swept(self, seconds: float) -> None:
-        """Records that the claimer has just read all partitions from the left edge, in this many seconds. The claimer
-        does so every poll interval, so the next sweep waits a little longer than that."""
+        """Records that the claimer has just read all partitions from the left edge, in this many seconds. An idle
+        claimer does so every poll interval, so the next sweep waits a little longer than that interval."""
         self._begun_at, self.took = time.monotonic() + self._every / 10, seconds
 
     @property
@@ -96,8 +96,8 @@ class Sweeps:
 class Sweeper(Service):
     """Reads the partitions up to the front.
 
-    The signal ``expected`` passes the partition and instant of a row that claims can reach. ``found`` has the spans
-    with rows that claims cannot reach, by partition. The signal ``has_found`` means that there are such spans.
+    The signal ``expected`` passes the partition and instant of a row that claims can reach. ``found`` has, by
+    partition, the spans with rows that claims cannot reach. The signal ``has_found`` means that there are such spans.
     """
 
     name = "sweeper"
@@ -153,13 +153,14 @@ class Sweeper(Service):
         self.sweeps.read(read_to, seconds=seconds)
 
     def _end(self, partition: int) -> int:
-        """Returns where a sweep of a partition stops: where claims begin. In another worker's partition, it stops at
-        rows that are not overdue enough for help."""
+        """Returns where a sweep of a partition stops: where claims begin or, in another worker's partition, at the
+        first row that is not overdue enough for help."""
         begin = self._front.begin(partition)
         return begin if partition in self._assignment.own else min(begin, self._clock.now() - HELP_AFTER)
 
     def _note(self, partition: int, span: InstantRange, part: WaitingRange) -> int | None:
-        """Records what a part contains. Returns the mark from which to continue, or None if nothing more is to read."""
+        """Records what a part contains. Returns the mark from which to continue, or None if there is nothing more to
+        read."""
         is_one_instant = part.read_to == span.low  # a single instant may have more rows than a part
         if not self._selection.is_partial:
             if part.first is None:

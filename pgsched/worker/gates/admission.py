@@ -1,4 +1,5 @@
-"""Decides, in a claim's transaction, which executions may pass their gates, and at which gate the others are held."""
+"""Decides, in a claim's transaction, which executions may pass their gates, and at which gate each other execution is
+held."""
 
 import time
 from collections import defaultdict
@@ -29,9 +30,8 @@ _UNDECIDED = "waits: another worker is deciding which execution of its ordering 
 
 
 class Admission:
-    """Decides which executions pass. ``holding`` are the gates that hold executions, as far as this worker knows.
-    ``counts`` counts the executions in hand by the gates that they passed. The signal ``has_news`` means that a gate
-    should be checked."""
+    """Decides which executions pass. ``holding`` has the gates that are known to hold executions. ``counts`` counts the
+    executions in hand by the gates that they passed. The signal ``has_news`` means that a gate should be checked."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Admission:
 
     @property
     def clients_held(self) -> tuple[str, ...]:
-        """The clients whose gates hold executions back."""
+        """The clients whose gates hold executions."""
         return tuple(name.removeprefix(CLIENT) for name in self.holding if name.startswith(CLIENT))
 
     async def admit(self, connection: Connection, rows: list[ClaimedExecution]) -> list[ClaimedExecution]:
@@ -79,8 +79,8 @@ class Admission:
         return await self.let_pass(connection, rows, wanted, held, await self.lock(connection, wanted, held))
 
     async def queue_up(self, connection: Connection, rows: list[ClaimedExecution]) -> dict[bytes, str]:
-        """Returns, with the gate for it, the rows whose turn under their ordering key has not come. Postpones rows for
-        which a lock prevents the decision."""
+        """Returns the rows whose turn under their ordering key has not come, each with the gate at which it waits.
+        Postpones rows for which a lock prevents the decision."""
         ordered = [row for row in rows if row.ordering_key is not None]
         if not ordered:
             return {}
@@ -90,8 +90,8 @@ class Admission:
         return {row.id: ORDER for row in ordered if row.id not in turns.heads}
 
     async def _put_off(self, connection: Connection, rows: list[ClaimedExecution]) -> None:
-        """Postpones rows beyond the look-ahead, by more the longer they are overdue. These rows are no longer leased,
-        so they are not held at a gate."""
+        """Postpones rows beyond the look-ahead: the longer a row is overdue, the longer it is postponed. These rows are
+        no longer leased, so they are not held at a gate."""
         now, partitions = self._clock.now(), defaultdict[int, list[PostponedRow]](list)
         for row in rows:
             overdue = (now - row.start) / 1e6
@@ -123,8 +123,8 @@ class Admission:
     async def lock(
         self, connection: Connection, wanted: dict[bytes, list[str]], held: dict[bytes, str]
     ) -> dict[str, Gate]:
-        """Locks and returns the gates of rows that are not held. If a gate is already locked, holds its rows there, so
-        that an operator's open transaction delays no other rows."""
+        """Locks and returns the gates of rows that are not held. If another transaction has locked a gate, holds the
+        gate's rows there, so that an operator's open transaction delays no other rows."""
         names = {name for id, gates in wanted.items() if id not in held for name in gates}
         if not names:
             return {}
@@ -142,7 +142,7 @@ class Admission:
         return self._with_own(await gates.read(connection, names, worker=self._assignment.number))
 
     def _with_own(self, found: dict[str, Gate]) -> dict[str, Gate]:
-        for gate in found.values():  # the worker's own count is added now, while the gate is locked
+        for gate in found.values():  # the gates that were read leave out this worker's own count
             gate.running += self.counts.running[gate.name]
         return found
 

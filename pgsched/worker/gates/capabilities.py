@@ -1,13 +1,13 @@
 """Tracks what this worker and the other workers can deliver, to decide which rows this worker claims.
 
-Each worker declares its capabilities (``domain.capability``) in ``pgsched.workers``, and reads the capabilities of the
-other live workers there. Its claims skip rows that only other workers can deliver. If no worker can deliver a row, any
-worker claims it and holds it behind a gate for the capability (``worker:python:send_email``). When a worker with the
-capability starts, it claims the row from there. A worker that does not know a new worker yet may also hold rows that
-the new one could deliver. This delays such rows a little, but uses up no attempt.
+Each worker declares its capabilities (``domain.capability``) in ``pgsched.workers``, and reads the other running
+workers' capabilities there. Its claims skip rows that only other workers can deliver. If no worker can deliver a row,
+any worker claims it and holds it behind a gate for the capability (``worker:python:send_email``). When a worker with
+the capability starts, it claims the row from there. A worker that does not know a new worker yet may also hold rows
+that the new worker could deliver. This delays such rows a little, but uses up no attempt.
 
-If no worker can deliver many of the due rows, claims do not hold these rows one by one. They skip them, and this
-service holds them, in a limited share of the time.
+If there are many due rows that no worker can deliver, claims do not hold these rows one by one, but skip them. This
+service then holds the rows, in a limited share of the time.
 """
 
 import time
@@ -29,18 +29,18 @@ from pgsched.worker.gates.gate_timers import Round
 _EVERY, _NOT_YET = 1.0, 0.1
 _LOOK_EVERY, _LOOK_SELDOM = 2.0, 10.0
 _UNTIL_KNOWN = 4.0  # seconds within which all workers notice a change among the workers
-_MANY = 50  # after this many misses of a capability in a turn, claims skip its rows
+_MANY = 50  # if a turn misses a capability this many times, claims skip the capability's rows
 _MOST_MISSED = 16
 _READ_PAST_FOR = 5.0
 _HELD_AT_ONCE, _HOLDING_ONE_IN, _SOONEST = 500, 10, 0.1
 
 
 class Capabilities(Service):
-    """The capabilities of all workers. ``mine`` returns those of this worker now; the application may register more
-    handlers later.
+    """The capabilities of all workers. The function ``mine`` returns this worker's current capabilities; the
+    application may register more handlers later.
 
-    The signal ``changed`` means that claims must now leave different rows to other workers. ``found`` passes gates that
-    hold executions that this worker can deliver.
+    The signal ``changed`` means that claims must now leave different rows to other workers. The signal ``found`` passes
+    the gates that hold executions that this worker can deliver.
     """
 
     name = "capabilities"
@@ -74,11 +74,11 @@ class Capabilities(Service):
         """Returns the gate at which an execution for this target waits for another worker, or None if this worker can
         deliver it."""
         needed = needs(target)
-        # Any worker can call SQL functions of clients with a database role, so for SQL, only the call itself can tell.
+        # Any worker can call SQL functions of clients with a database role. For SQL, only the call itself can tell.
         return None if needed is None or needed == SQL or needed in self.mine else WORKER + needed
 
     def note_others(self, alive: Sequence[RegisteredWorker], number: int) -> None:
-        """Takes the capabilities of the live workers."""
+        """Takes the capabilities of the running workers."""
         peers: dict[int, list[frozenset[str]]] = {}
         for worker in alive:
             if worker.id != number and not (worker.gone or worker.lost or worker.draining):
@@ -106,7 +106,7 @@ class Capabilities(Service):
         self._read_past([name for name, count in self._misses.items() if count >= _MANY])
 
     def look(self) -> None:
-        """Looks at once for executions that wait for this worker. Called when the worker has registered."""
+        """Looks at once for executions that wait for this worker. Must be called when the worker has registered."""
         self._looked_at, self._changed_at = float("-inf"), time.monotonic()
         self.wake()
 
@@ -145,8 +145,8 @@ class Capabilities(Service):
             self._declared, self._looked_at = saying, float("-inf")
 
     def _look_interval(self, now: float) -> float:
-        """Returns the seconds between looks. Looks are rare when all workers know this worker, because then they no
-        longer hold rows that it can deliver."""
+        """Returns the seconds between looks. Looks are rare once all workers know this worker, because they then hold
+        no more rows that this worker can deliver."""
         is_likely = self.holding or now - self._changed_at < _UNTIL_KNOWN
         return _LOOK_EVERY if is_likely else _LOOK_SELDOM
 

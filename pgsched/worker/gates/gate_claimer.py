@@ -1,10 +1,10 @@
-"""Claims executions that gates hold when the gates have room for them, and delivers them or moves them to a wider gate.
+"""When a gate that holds executions has room, claims some of them, and delivers them or moves them to a wider gate.
 
 An execution that may not pass when it is claimed is held: it moves from the index that claims read to an index of held
 executions, and is claimed from there when there is room. So neither claims nor turns of this service read rows that a
-limit holds back, however many there are. No execution overtakes those that a gate holds: later executions queue up
-behind them, even if they come from a narrower gate. So an execution with several gates waits at the narrowest gate
-first and at the widest last, and counts at all of them when it passes the last.
+limit holds back, however many there are. No execution overtakes the executions that a gate holds: later executions
+queue up behind them, even those from a narrower gate. So an execution with several gates waits at the narrowest gate
+first and at the widest last. It counts at all its gates when it passes the last one.
 
 While a client's gate holds executions, claims skip the client's rows. This service holds the client's due rows in
 batches, in a limited share of its time.
@@ -35,7 +35,7 @@ from pgsched.worker.run.dispatcher import Dispatcher
 _MOST_HOLDING = 1_000
 _LOOK_EVERY = 0.5
 _READ_EVERY = 10.0
-_TIDIED = 50  # rows held by one turn
+_TIDIED = 50  # maximum number of rows that one turn holds
 _TIDYING_ONE_IN = 40
 _MOST_FED = 500
 _TRY_AGAIN = 0.2
@@ -89,7 +89,7 @@ class GateClaimer(Claiming):
         await self.leases.give_back()
         await self._note_left()
         for name, held in sorted(self._admission.holding.items(), key=lambda item: item[1].due):
-            await self._read_book()  # a turn at many gates is long, and a gate may be shut in the meantime
+            await self._read_book()  # a turn with many gates takes long, and a gate may be shut in the meantime
             if held.due <= time.monotonic() and self._dispatcher.free_for_held:
                 await self._feed_on(name, held)
         await self._tidy()
@@ -101,14 +101,15 @@ class GateClaimer(Claiming):
         known_gates = self._admission.known_gates
         stricter = known_gates.read(await gates.known_gates(await self._chores.get()))
         self._read_at = time.monotonic()
-        if stricter:  # rows that were already claimed are handed back, so that the next claim checks them
+        if stricter:  # hand back rows that are already claimed, so that the next claim checks them
             self._dispatcher.unbegun.recall(lambda row: not stricter.isdisjoint(known_gates.gates_of(row)))
         for held in self._admission.holding.values():
             held.doubt()
         self._recount()
 
     async def _look_on(self) -> None:
-        """Reads the next thousand gates that hold executions. After the last part, forgets gates that were not read."""
+        """Reads the next thousand gates that hold executions. After the last of these parts, forgets gates that were
+        not read."""
         found = await gates.holding(await self._chores.get(), after=self._seen_to, most=_MOST_HOLDING)
         self._seen.update(found)
         if len(found) == _MOST_HOLDING:
@@ -171,7 +172,7 @@ class GateClaimer(Claiming):
         await with_own_tokens(connection, rows)
 
     async def _feed(self, name: str, here: GateTimer) -> None:
-        """Claims as many rows as a gate has room for. The rows pass, or wait at a wider gate that holds others."""
+        """Claims as many rows as a gate has room for. The rows pass, or wait at a wider gate that holds other rows."""
         connection = await self._link.get()
         lease = self.leases.ask(timedelta(0))
         async with connection.transaction():
@@ -200,7 +201,7 @@ class GateClaimer(Claiming):
         here.record_feed_result(passed=len(passing), moved=soon_eligible, elsewhere=elsewhere)
         here.due = self._due_after(locked.get(name, gate), here, ahead)
         if soon_eligible and (soon_eligible >= room or not elsewhere):
-            # The moved rows count at this gate when they pass the wider one.
+            # The moved rows count at this gate when they pass the wider gate.
             here.due = max(here.due, from_now(AHEAD // 2, LATEST))
         elif gate.is_probing and not passing:
             here.due = max(here.due, from_now(AHEAD, LATEST))
@@ -218,7 +219,7 @@ class GateClaimer(Claiming):
         return from_now(here.look_at(gate.earliest(now), ahead) - now, latest)
 
     async def _count_soon_eligible(self, connection: Connection, moved: dict[bytes, str]) -> int:
-        """Returns how many of the moved rows are at a gate that lets rows pass soon."""
+        """Returns the number of moved rows whose new gate lets rows pass soon."""
         if not moved:
             return 0
         soon = self._clock.now() + 2 * AHEAD
@@ -226,7 +227,7 @@ class GateClaimer(Claiming):
         return sum(name not in found or found[name].earliest(soon) <= soon for name in moved.values())
 
     def _moved_on(self, name: str, wanted: dict[bytes, list[str]]) -> dict[bytes, str]:
-        """Returns the rows that must queue up at a wider gate that holds executions, with that gate's name."""
+        """Returns the rows that must queue up at a wider gate that holds executions, each with that gate's name."""
         width = self._admission.known_gates.width
         wider = {other for other in self._admission.holding if width(other) > width(name)}
         if not wider:
@@ -235,7 +236,8 @@ class GateClaimer(Claiming):
         return {id: min(others, key=width) for id, others in found.items() if others}
 
     async def _room_at(self, connection: Connection, name: str, here: GateTimer) -> tuple[Gate, int, int]:
-        """Returns the gate's state, how far ahead to claim from it, and how many rows it may let pass until then."""
+        """Returns the gate's state, the microseconds by which to claim ahead, and the number of rows that the gate may
+        let pass in that time."""
         found = await self._admission.read(connection, [name, *here.beside])
         gate = found.pop(name, None) or Gate(name=name, running=self._admission.counts.running[name])
         now = self._clock.now()
@@ -243,7 +245,7 @@ class GateClaimer(Claiming):
         return gate, ahead, gate.room(min(self._dispatcher.free_for_held, _MOST_FED), now=now, last=now + ahead)
 
     async def _tidy(self) -> None:
-        """Holds due rows of the clients whose rows claims skip."""
+        """Holds due rows of the clients that claims skip."""
         clients = self._admission.clients_held
         own = self._assignment.own
         if not clients or not own or not self._tidying.is_due:

@@ -13,15 +13,17 @@ _MOST_SPARE = 100
 
 @dataclass(slots=True, kw_only=True)
 class GateTimer:
-    """When to claim from a gate next (monotonic seconds), and what earlier turns have learned about its rows."""
+    """The monotonic time at which to claim next from a gate, and what earlier turns have learned about the gate's
+    rows."""
 
     due: float = 0.0
     moves_on: bool = False
-    """Whether its rows move on to a wider gate."""
+    """Whether the gate's rows move on to a wider gate."""
     spare: int = 1
-    """A turn claims this many times as many rows as there is room for, because some rows also wait for other gates."""
+    """A turn claims the number of rows for which there is room, multiplied by this factor, because some rows also wait
+    for other gates."""
     beside: set[str] = field(default_factory=set)
-    """Wider gates that would be idle if the rows were scheduled far ahead."""
+    """Wider gates that would be idle if rows were claimed far ahead."""
 
     def note_idle(self, gate: Gate) -> None:
         """Records a wider gate that would have been idle."""
@@ -38,7 +40,7 @@ class GateTimer:
             self.spare = _SPARE
 
     def doubt(self) -> None:
-        """Forgets what was learned, because gates may have changed."""
+        """Forgets what was learned about the rows, because gates may have changed."""
         self.spare = 1
         self.beside.clear()
 

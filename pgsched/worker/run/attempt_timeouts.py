@@ -20,8 +20,8 @@ class AttemptTimeouts:
         self.task: asyncio.Task[None] | None = None
         """The task, once started."""
         self.has_work = asyncio.Event()
-        """Set when rows are taken. While none are in hand, the task only shows now and then that the loop is running.
-        """
+        """Set when rows are taken. While no rows are in hand, the task only shows now and then that the loop is
+        running."""
         self._lanes: Sequence[Lane] = ()
         self._hand: RowsInHand
         self._look: Callable[[float], None]

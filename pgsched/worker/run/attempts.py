@@ -1,4 +1,4 @@
-"""Makes attempts at rows. Each row that a lane takes is settled exactly once, handed back, or waits for a slot.
+"""Makes attempts at rows. Each row that a lane takes is settled exactly once, is handed back, or waits for a slot.
 
 An attempt does not begin, and is not counted, if the row's lease is in doubt, if there is no slot for the row, or if
 its payload cannot be read.
@@ -53,16 +53,17 @@ class RecordedStarts:
     """Records in the database that an attempt starts, for rows with ``max_attempts`` 1.
 
     Such a row's target is called at most once, even if the worker is lost. So the target is called only after the start
-    is committed, and a row that is taken back after that ends as failed. Simultaneous starts are written together, on a
-    connection that is opened for the first one. Starts of rows with more attempts are not recorded.
+    is committed, and a row that is taken back later ends as failed. Simultaneous starts are written together, on a
+    connection that is opened for the first start. Starts of rows that may have more attempts are not recorded.
     """
 
     def __init__(self, link: Link) -> None:
         self._link, self._notes = link, Batched(self._note, most=_NOTED_AT_ONCE)
 
     async def note(self, row: ClaimedExecution, *, begun: bool = True) -> bool:
-        """Records that this row has begun, or if it found no slot, that it has not. Returns whether that was committed.
-        It is not committed if another worker has the row or the row is locked. Raises any error of the database."""
+        """Records that this row has begun or, if ``begun`` is False, that it has not begun after all. Returns whether
+        the record was committed: it is not if another worker has the row or the row is locked. Raises any error of the
+        database."""
         return bool(await self._notes.get((row, begun)))
 
     async def close(self) -> None:
@@ -83,9 +84,8 @@ class RecordedStarts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Equipment:
-    """What a worker's attempts need. ``settle`` takes each outcome. Without ``beginnings``, the starts of single
-    attempts are not recorded. ``goes_on`` returns whether the function of an execution whose attempt is over still runs
-    in its thread."""
+    """What a worker's attempts need. ``settle`` takes each outcome. Without ``beginnings``, no starts are recorded.
+    ``goes_on`` returns whether an execution's function still runs in its thread although the attempt is over."""
 
     channel: Channel
     settle: Settle
@@ -145,7 +145,7 @@ class Attempts:
             if outcome is None:
                 return
         except NoFreeSlot as full:
-            # The row waits without the payload, if that was read only for this attempt.
+            # If the payload was read only for this attempt, the row waits without it.
             self._waiting.add(full.slots, self._in_hand.rows.get(row.id, row), started)
             return
         except InvalidInput as error:
@@ -184,7 +184,7 @@ class Attempts:
     ) -> Outcome | None:
         """Makes the only attempt at a row. The start is committed before the target is called, unless the target's work
         is committed together with the row's end. If the start cannot be recorded, the attempt does not begin. Returns
-        None if the row was changed in the meantime."""
+        the attempt's outcome, or None if the row was changed in the meantime."""
         if row.target.startswith(_COMMITTED_TOGETHER):
             return await self._channel.deliver(row, options, seconds)
         lane.expires = float("inf")
@@ -252,7 +252,8 @@ class Attempts:
         self._settle(row, DEFAULT_OPTIONS, released, 0.0)
 
     def _linger(self, row: ClaimedExecution) -> None:
-        """Keeps a row until its function has returned, because the next row with its ordering key waits for that."""
+        """Keeps a row until its function has returned, because the next row with its ordering key must wait for the
+        function."""
         self.lingering[row.id] = row
         self._in_hand.keep_unrecorded([row.id])
 

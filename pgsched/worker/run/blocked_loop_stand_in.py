@@ -7,14 +7,14 @@ So after a second, the thread, which has its own event loop, does the following:
 - It gives up the rows that have not begun: it makes sure that the blocked loop will not start them (``in_hand``), and
   then releases their leases.
 - It hands back rows of claims whose results the loop has not read. It ends the worker's sessions that are in a
-  transaction, because others may wait for their locks.
-- It renews the worker's registration and the leases of rows that have begun, as often as the renewer does. It does so
-  for as long as the blocking attempt may take and half a lease more, in case the loop resumes. After that, it ends the
-  process (``forced_exit``), and the execution that blocked the loop will be called in isolation. If the worker may not
-  end its process, it counts as lost, like any silent worker.
+  transaction, because other sessions may wait for their locks.
+- It renews the worker's registration and the leases of rows that have begun, as often as the renewer does. In case the
+  loop resumes, it does so for as long as the blocking attempt may take and half a lease more. After that, it ends the
+  process (``forced_exit``), and the execution that blocked the loop will be called in isolation. If the thread may not
+  end the process, the worker counts as lost, like any silent worker.
 
-The thread cannot help if the handler holds the GIL, as some extensions do, or if the process is stopped. Then the other
-workers find this worker silent, and its loop doubts its leases when it resumes.
+The thread cannot help if the handler holds the GIL, as some extensions do, or if the process is stopped. In that case,
+the other workers find this worker silent, and the loop doubts its leases when it resumes.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ from pgsched.worker.run.unbegun_rows import UnbegunRows
 _SPARED = 0.5
 _TRY_AGAIN = 1.0
 _TRIES = 10
-_DEPTH = 1000  # a claim's rows are searched for among this many due rows per partition
+_DEPTH = 1000  # due rows of each partition among which a claim's rows are searched for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class RowsInHand:
 
     def give_up(self, void_until: float) -> list[ClaimedExecution]:
         """Keeps the loop from starting rows until it has handed back all that have not begun. Returns the rows that
-        have not begun, or none if the loop has resumed and already handed them back."""
+        have not begun, or an empty list if the loop has resumed and already handed them back."""
         self.tenure.give_up(void_until)
         rows = _copied(self.unbegun.copy)
         return rows if self.tenure.is_given_up else []
@@ -94,7 +94,7 @@ class StandIn:
 
     def step(self, hand: RowsInHand, since: float, culprit: ClaimedExecution | None, until: float | None) -> None:
         """Takes the next steps that are due. The loop has been blocked since ``since`` (monotonic) by the attempt at
-        ``culprit``, which may take until ``until``. If the culprit is unknown, it may take the length of a lease."""
+        ``culprit``, which may take until ``until``. An unknown culprit may take as long as a lease."""
         if since != self._since:
             self._begin(since)
         if self._given_up is None:
@@ -155,7 +155,7 @@ class StandIn:
 
 
 def _copied(copy: Callable[[], list[ClaimedExecution]]) -> list[ClaimedExecution]:
-    """Copies rows that the loop may be changing, if it has just resumed."""
+    """Copies rows that the loop may be changing because it has just resumed."""
     for _ in range(_TRIES):
         with suppress(RuntimeError):
             return copy()

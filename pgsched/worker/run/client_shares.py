@@ -1,4 +1,4 @@
-"""Shares a worker's lanes among clients, as all slots are shared (``delivery.slots``).
+"""Shares a worker's lanes among clients in the same way as other slots (``delivery.slots``).
 
 Rows beyond a client's share wait like rows that find no slot. Claims skip a client while many of its rows wait.
 """
@@ -14,7 +14,7 @@ _FEWEST_CROWDING = 16
 class Shares(Slots):
     """The lanes as slots. ``idle`` returns how many lanes sleep. Lanes are shared only while fewer than ``scarce`` of
     them sleep, because quick rows need few lanes. ``is_wanted`` returns whether there are several clients. Claims skip
-    the ``crowded`` clients. The signal ``relieved`` means that claims no longer skip one of these clients."""
+    the ``crowded`` clients. The signal ``relieved`` means that a client is no longer crowded."""
 
     def __init__(self, *, lanes: int, is_wanted: Callable[[], bool]) -> None:
         super().__init__("lanes", lanes, is_shared=is_wanted)
@@ -33,7 +33,7 @@ class Shares(Slots):
 
     def take(self, client: str) -> None:
         """Takes a lane, which is already awake, for an attempt of this client. Raises NoFreeSlot if the client has used
-        its share."""
+        up its share."""
         if self._share_of(client, self.idle() + 1) < 1:
             raise NoFreeSlot(self)
         self._count(client)
@@ -45,7 +45,8 @@ class Shares(Slots):
         self._returned = 0
 
     def look(self, waiting: Mapping[str, int]) -> None:
-        """Decides whether lanes are shared, and, from the number of waiting rows by client, which are crowded."""
+        """Decides whether lanes are shared and, from each client's number of waiting rows, which clients are
+        crowded."""
         self.wanted = self._is_wanted()
         before = self.crowded
         if before or waiting:

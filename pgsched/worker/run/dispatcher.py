@@ -1,8 +1,8 @@
 """Starts each row at its instant, in one of a fixed number of lanes.
 
-A lane is a task that delivers one row after another while there are any. So rows need no tasks or timers of their own,
-and a handler that never waits costs no turn of the event loop. If more rows are ready when a lane takes one, the lane
-first wakes a sleeping lane, so that rows spread over the lanes if their handlers wait.
+A lane is a task that delivers one row after another. So rows need no tasks or timers of their own, and a handler that
+never waits costs no turn of the event loop. If more rows are ready when a lane takes one, the lane first wakes a
+sleeping lane, so that rows spread over the lanes if their handlers wait.
 
 Rows that are claimed early wait in a heap until their instant. One timer serves all of them, and another timer serves
 all timeouts.
@@ -103,7 +103,7 @@ class Dispatcher:
     @property
     def free(self) -> int:
         """The number of further rows for which there is room. If there is little room, ``room`` will be called when
-        there is more."""
+        there is more room."""
         left = self.spare
         self._wants_room = left <= self.capacity // 2
         return left
@@ -115,8 +115,8 @@ class Dispatcher:
 
     @property
     def free_for_held(self) -> int:
-        """The number of further rows from gates for which there is room. This includes some reserved room, because
-        other claims use up ``free`` at once."""
+        """The number of further rows from gates for which there is room. It includes some reserved room, because other
+        claims use up ``free`` at once."""
         return max(self._slots_left + self.concurrency // 4 + 1, 0) if self.tenure.is_alive else 0
 
     def taken(self, client: str) -> int:
@@ -127,7 +127,7 @@ class Dispatcher:
     @property
     def _slots_left(self) -> int:
         waiting = self._waiting.count
-        if not self.shares.wanted:  # with several clients, claims skip those with many waiting rows instead
+        if not self.shares.wanted:  # with several clients, claims skip clients with many waiting rows instead
             waiting = min(waiting, self.concurrency)
         return self.capacity - len(self.in_hand) + len(self._upcoming.far) + waiting + len(self.in_hand.unrecorded)
 
@@ -160,7 +160,7 @@ class Dispatcher:
             self.room()
 
     def go_on(self, ids: Iterable[bytes], asked_at: float = float("inf")) -> None:
-        """Starts rows that were kept back and that a query at ``asked_at`` (monotonic) has found unchanged."""
+        """Starts kept-back rows that a query at ``asked_at`` (monotonic) has found unchanged."""
         self._begin(self.unbegun.let_go_on(ids, asked_at))
 
     def drop(self, ids: Collection[bytes]) -> None:
@@ -185,7 +185,7 @@ class Dispatcher:
 
     async def drain(self, limit: timedelta) -> None:
         """Hands back rows that have not begun, lets running attempts finish within ``limit``, and then hands back the
-        rest."""
+        other rows."""
         self.hand_back()
         deadline = time.monotonic() + limit.total_seconds()
         while self.running and time.monotonic() < deadline:  # noqa: ASYNC110  lanes end one by one, at shutdown
@@ -209,7 +209,7 @@ class Dispatcher:
 
     @property
     def is_broken(self) -> bool:
-        """Whether a lane or the task for timeouts has ended although there is no drain."""
+        """Whether a lane or the task for timeouts has ended without a drain."""
         tasks = [self._timeouts.task, *(lane.task for lane in self._lanes)]
         return not self._attempts.draining and any(task is not None and task.done() for task in tasks)
 
@@ -302,8 +302,8 @@ class Dispatcher:
         self._wake_lane()
 
     def _look(self, occupied: float) -> None:
-        """Does regular work, several times a second. ``occupied`` is the total seconds that all running attempts have
-        taken."""
+        """Does regular work. Must be called several times a second. ``occupied`` is the total seconds that all running
+        attempts have taken."""
         if self.tenure.is_given_up:
             self.hand_back()
         self._pace.observe_running(occupied)

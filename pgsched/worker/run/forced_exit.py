@@ -1,9 +1,9 @@
 """Ends a worker process that can no longer work, and children that a handler has forked from it.
 
-Handlers run in the worker's process. A handler can block the event loop or the interpreter for ever, or cancel the
-worker's own tasks. The process then cannot be trusted to recover, so it ends at once, and its supervisor (pgsched's
-own, systemd or Kubernetes) starts a new process. Within two seconds, other workers have taken over its rows. The
-attempts that were running count as lost, so the handler at fault will soon be called in isolation
+Handlers run in the worker's process. A handler can block the event loop or the interpreter forever, or cancel the
+worker's own tasks. In that case, the process cannot be trusted to recover, so it ends at once, and its supervisor
+(pgsched's own, systemd or Kubernetes) starts a new process. Within two seconds, other workers have taken over its rows.
+The attempts that were running count as lost, so the handler at fault will soon be called in isolation
 (``delivery.isolation``).
 
 If the loop is blocked, the watchdog's thread ends the process (``blocked_loop_stand_in``). If a part of the worker has
@@ -11,9 +11,9 @@ ended without being stopped, the main task ends it. If not even the watchdog's t
 interpreter ends it; the thread keeps resetting this timer.
 
 After ``os.fork()``, two processes share the same sessions, connections and epoll. Each would read data meant for the
-other, and rows would run twice. A child may do anything within the handler, such as start another program, but it ends
+other, and rows would run twice. A child may do anything within the handler, such as start another program, but is ended
 at once when the handler returns, raises or awaits. Children that ``multiprocessing`` forks end by themselves, so they
-are left alone. This costs the worker nothing, because it happens in the child.
+are left alone. All this happens in the child, so it costs the worker nothing.
 """
 
 import asyncio
@@ -62,28 +62,28 @@ _WORDS = {
 
 
 class ProcessExit:
-    """Ends the process: either at once, or by a timer that runs out ``after`` seconds after the last ``wind``."""
+    """Ends the process, either at once or by a timer that runs out ``after`` seconds after the last ``wind``."""
 
     def __init__(self, events: Events, *, after: float) -> None:
         self._events, self.after = events, after
         self._wound_at = float("-inf")
 
     def now(self, status: ExitStatus, why: str, running: Iterable[ClaimedExecution]) -> None:
-        """Logs the running rows and ends the process. Ends it even if the log cannot be written. Thread-safe."""
+        """Logs the running rows and ends the process, even if the log cannot be written. Thread-safe."""
         faulthandler.dump_traceback_later(_UNTIL_TOLD, exit=True, file=_STANDARD_ERROR)
         rows = list(running)
         self._events.emit("worker.gave_up", why=why, in_hand=len(rows), running=named(rows))
         os._exit(status)
 
     def wind(self) -> None:
-        """Resets the timer. After the first call, must always be called in the same thread."""
+        """Resets the timer. All calls after the first must be made in the same thread."""
         now = time.monotonic()
         if now - self._wound_at >= self.after / _WINDS:
             self._wound_at = now
             faulthandler.dump_traceback_later(self.after, exit=True, file=_STANDARD_ERROR)
 
     def unwind(self) -> None:
-        """Stops the timer. Called when the process is about to end by itself."""
+        """Stops the timer, because the process is about to end by itself."""
         faulthandler.cancel_dump_traceback_later()
 
 

@@ -2,7 +2,7 @@
 
 Reports of all executions in the process are written in one statement, on a connection that is opened for the first
 report. The latest progress is written at most once a second. A checkpoint is written at once, and the handler that
-awaits it continues when it is committed.
+awaits the write continues when it is committed.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ class _Said:
 
 
 class Reports:
-    """Gathers and writes reports. All methods except ``read`` must be called in the loop, and do not block."""
+    """Gathers and writes reports. ``progress`` and ``checkpoint`` must be called in the loop, and do not block."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
@@ -51,8 +51,8 @@ class Reports:
             said.report = said.report._replace(fraction=fraction, note=note)
 
     def checkpoint(self, execution: ClaimedExecution, value: str, waiting: Waiting) -> None:
-        """Stores a JSON value for later attempts. ``waiting`` is done when the value is committed. It fails with
-        StaleLease if another worker has the execution, or with the database's error."""
+        """Stores a JSON value for later attempts. The future ``waiting`` is done when the value is committed. It fails
+        with StaleLease if another worker has the execution, or with the database's error."""
         if self._is_closed:
             _tell([waiting], StaleLease(_STALE))
             return
@@ -62,7 +62,7 @@ class Reports:
         self._hurry.set()
 
     async def read(self, execution: ClaimedExecution) -> Any:
-        """Returns the last checkpoint of an execution, or None."""
+        """Returns an execution's last checkpoint, or None if it has none."""
         try:
             return await handler_reports.checkpoint_of(await self._link.get(), UUID(bytes=execution.id))
         except Exception as error:

@@ -9,7 +9,7 @@ from pgsched.domain.execution import ClaimedExecution
 @dataclass(slots=True, eq=False)
 class Lane:
     """Delivers one row at a time. ``expires`` is the monotonic time at which the attempt times out. ``only`` means that
-    the attempt has begun and that the row may have no other attempt. The worker has cancelled the attempt if it is
+    the attempt has begun and is the only one that the row may have. The worker has cancelled the attempt if it is
     ``expired`` (timed out) or ``stopped`` (the row was ended in the database)."""
 
     task: asyncio.Task[None] | None = None
@@ -35,8 +35,8 @@ class Lane:
             self.task.uncancel()
 
     def lend(self, seconds: float) -> None:
-        """Extends the attempt by the seconds for which the loop was blocked. In total, the extension is at most as long
-        as the attempt's timeout."""
+        """Extends the attempt's time limit by the seconds for which the loop was blocked. In total, the extension is at
+        most as long as the attempt's timeout."""
         if self._lent_to != self.started:
             self._lent, self._lent_to = 0.0, self.started
         own = self.expires - self._lent - self.started

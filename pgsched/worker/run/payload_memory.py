@@ -1,8 +1,8 @@
 """Limits the memory that large payloads and large results take.
 
 A claim returns small payloads with their rows and keeps larger ones back, because a worker may hold many rows, and a
-payload may have up to a mebibyte. A payload that was kept back is read when its row starts, if there is memory for it.
-Otherwise the row waits, as it would for any slot. The size of a payload is unknown before it is read, so reading
+payload may be as large as a mebibyte. A payload that was kept back is read when its row starts, if there is memory for
+it. Otherwise, the row waits, as it would for any slot. The size of a payload is unknown before it is read, so reading
 reserves the maximum size, and then releases what is not needed.
 """
 
@@ -16,13 +16,13 @@ from pgsched.store.core.connect import Link
 from pgsched.store.live import recorded_starts
 
 LARGEST = 1_048_576
-_AT_ONCE = 16  # payloads in one round trip
+_AT_ONCE = 16  # maximum number of payloads that are read in one round trip
 _LARGE = 8_192
 
 
 class Payloads(Slots):
-    """The memory for large payloads, as slots. ``used`` bytes are in memory or reserved. ``is_full`` means that no
-    bytes are left and that unsettled results use some of them."""
+    """The memory for large payloads, as slots. ``used`` bytes are in memory or reserved. ``is_full`` means that all
+    bytes are used, some of them by unsettled results."""
 
     def __init__(self, link: Link, most_bytes: int, *, is_shared: Callable[[], bool] = alone) -> None:
         super().__init__("memory for large payloads", max(most_bytes // LARGEST, 1), is_shared=is_shared)
@@ -41,8 +41,8 @@ class Payloads(Slots):
 
     @asynccontextmanager
     async def whole(self, row: ClaimedExecution) -> AsyncIterator[ClaimedExecution | None]:
-        """Yields the row with its payload, which is counted until the block is left. Yields None if another worker has
-        the row.
+        """Yields the row with its payload, or None if another worker has the row. The payload is counted until the
+        block is left.
 
         Raises NoFreeSlot if there is no memory left, and any error of the database.
         """

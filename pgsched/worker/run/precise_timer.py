@@ -42,7 +42,7 @@ class PreciseTimer:
             self._loop.add_reader(self._file, self._read)
 
     def set(self, moment: float) -> None:
-        """Makes the timer ring at ``moment``, in seconds of ``time.monotonic``, or at once if that has passed."""
+        """Makes the timer ring at ``moment`` (seconds of ``time.monotonic``), or at once if that moment has passed."""
         if self._file < 0:
             self.cancel()
             self._timer = self._loop.call_later(moment - time.monotonic(), self._ring_at, moment)
@@ -52,7 +52,6 @@ class PreciseTimer:
         self._settime()
 
     def cancel(self) -> None:
-        """Stops the timer."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

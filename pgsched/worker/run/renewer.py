@@ -5,8 +5,8 @@ The renewer has its own connection, so that it does not wait for other statement
 server accepts no new one, the renewer uses one of the worker's other connections, because a worker that still works
 should not be declared lost.
 
-Rows that are delivered quickly are never renewed. A worker that was declared lost registers again at once. The rows
-that it still has in hand then belong to other workers, and their outcomes are refused.
+Rows that are delivered quickly are never renewed. A worker that was declared lost registers again at once. By then, the
+rows that it still has in hand belong to other workers, so their outcomes are refused.
 """
 
 import time
@@ -33,7 +33,7 @@ _LOCKED = 0.05
 
 
 class Renewer(Service):
-    """Renews leases every quarter of a lease, and checks doubted rows whenever there are any."""
+    """Renews leases every quarter of a lease, and checks doubted rows at once."""
 
     name = "renewer"
 
@@ -56,15 +56,16 @@ class Renewer(Service):
         self._doubted: set[bytes] = set()
 
     def doubt(self, ids: Collection[bytes]) -> None:
-        """Checks in the database whether these executions were ended or changed, because any user can send a
-        notification that says so. Executions that have not begun wait for the check."""
+        """Makes the next turn check in the database whether these executions were ended or changed, because any user
+        can send a notification that says so. Executions that have not begun wait for the check."""
         self._dispatcher.unbegun.name(ids)
         if held := self._dispatcher.in_hand.rows.keys() & ids:
             self._doubted |= held
             self.wake()
 
     async def _session(self) -> Connection:
-        """Returns the renewer's own connection, or another one of the worker's if the server accepts no new one."""
+        """Returns the renewer's own connection or, if the server accepts no new one, another of the worker's
+        connections."""
         try:
             return await self._link.get()
         except (psycopg.Error, OSError):
@@ -99,7 +100,7 @@ class Renewer(Service):
 
     async def _check_doubted(self, connection: Connection) -> bool:
         """Ends the attempts at doubted rows that no longer belong to this worker, and lets the other doubted rows
-        begin. Notifications may be lost, so it also checks rows that have been in hand for longer than a renewal
+        begin. Because notifications may be lost, it also checks rows that have been in hand for longer than a renewal
         interval. Returns whether any rows were doubted."""
         unbegun, in_hand = self._dispatcher.unbegun, self._dispatcher.in_hand
         doubted, self._doubted = self._doubted | unbegun.kept_back.keys(), set()

@@ -15,7 +15,8 @@ _EACH = 8
 
 class StartOrder:
     """Due rows, in rounds. Lanes take rows from ``now``. ``behind`` has the rows for later rounds, by client. The lane
-    that takes the last row of a round begins the next one. ``is_wanted`` returns whether there are several clients."""
+    that takes the last row of a round begins the next round. ``is_wanted`` returns whether there are several
+    clients."""
 
     def __init__(self, is_wanted: Callable[[], bool]) -> None:
         self.now: deque[ClaimedExecution] = deque()
@@ -32,7 +33,7 @@ class StartOrder:
             yield from rows
 
     def add(self, row: ClaimedExecution) -> None:
-        """Adds a row to this round, or to a later round if its client has used its share of this one."""
+        """Adds a row to this round, or to a later round if its client has used up its share of this round."""
         if not self._is_wanted() and not self.behind:
             self.now.append(row)
             return

@@ -10,7 +10,7 @@ the worker is notified of a change, no affected row begins without a check:
 
 A claim that is in flight when the notification arrives may return such rows later. So named rows and recalls are
 remembered, and applied to the rows of claims that were requested before. Named rows are also looked for in later
-claims, because a change skips rows that a claim has just locked, and that claim may fail. The same check applies to a
+claims, because a change skips rows that a claim has just locked, and such a claim may fail. The same check applies to a
 row in its lane after it has waited for the database: for its payload, or for the record of its only attempt.
 """
 
@@ -34,7 +34,8 @@ _MOST_NAMED, _MOST_RECALLS = 10_000, 100
 
 class UnbegunRows:
     """The rows that have not begun. Rows in ``kept_back`` must not begin before the database has confirmed them; the
-    signal ``asks`` means that there are new ones. Rows may begin for ``sure`` seconds after their claim was requested.
+    signal ``asks`` means that there are new rows to confirm. Rows may begin for ``sure`` seconds after their claim was
+    requested.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class UnbegunRows:
         self.named: dict[bytes, float] = {}
         """Rows that were named lately, each with the value of ``told_until`` when it was named."""
         self._recalls: list[tuple[float, Wanted]] = []
-        self._recalled: set[bytes] = set()  # the recalled rows among those that are kept back
+        self._recalled: set[bytes] = set()  # rows in ``kept_back`` that were recalled
 
     def __len__(self) -> int:
         return len(self._rounds) + len(self._upcoming) + self._waiting.count + len(self.kept_back)
@@ -102,8 +103,8 @@ class UnbegunRows:
         return [row for row in rows if row.id not in named and row.id not in recalled]
 
     def may_begin(self, row: ClaimedExecution, since: float) -> bool:
-        """Whether a row that was taken at ``since`` (monotonic) and then waited in its lane may begin. If not, the row
-        has been kept back or handed back."""
+        """Returns whether a row that was taken at ``since`` (monotonic) and then waited in its lane may begin. If it
+        may not, keeps it back or hands it back."""
         return bool(self.sift([row], since + self._sure))
 
     def take(self, ids: Collection[bytes]) -> list[ClaimedExecution]:
@@ -111,8 +112,8 @@ class UnbegunRows:
         return [*self._take(lambda row: row.id in ids), *self._take_kept_back(ids)]
 
     def let_go_on(self, ids: Iterable[bytes], asked_at: float) -> list[ClaimedExecution]:
-        """Removes and returns these rows if they are kept back. Hands back those that were recalled in the meantime.
-        Rows that were named after the query at ``asked_at`` stay."""
+        """Removes and returns the rows among these that are kept back, except rows that were named after the query at
+        ``asked_at``, which stay. Rows that were recalled in the meantime are handed back instead."""
         ids = [id for id in ids if self.named.get(id, _NEVER) <= asked_at + self._sure]
         recalled = self._recalled.intersection(ids)
         rows = self._take_kept_back(ids)

@@ -8,12 +8,12 @@ from pgsched.domain.execution import ClaimedExecution
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.run.precise_timer import PreciseTimer
 
-_APART = 0.0005  # rows whose instants are closer together than this, in seconds, may start together
+_APART = 0.0005  # seconds; rows whose instants are closer together than this may start together
 
 
 class Upcoming:
-    """Passes each row to ``due`` at its instant, and then calls ``rung``. ``far`` are rows that a gate lets pass only
-    after the look-ahead of claims. They take no room yet."""
+    """Passes each row to ``due`` at its instant, and then calls ``rung``. ``far`` has the rows that a gate lets pass
+    only after the look-ahead of claims. Such rows take no room yet."""
 
     def __init__(
         self, clock: DatabaseClock, *, ahead: float, due: Callable[[ClaimedExecution], None], rung: Callable[[], None]
@@ -32,7 +32,7 @@ class Upcoming:
         self._alarm = PreciseTimer(self._ring)
 
     def add(self, row: ClaimedExecution, now: int) -> None:
-        """Adds a row. ``set_alarm`` must be called after the last one."""
+        """Adds a row. ``set_alarm`` must be called after the last row."""
         self._order += 1
         if row.fire_at > now + self._ahead:
             self.far.add(row.id)

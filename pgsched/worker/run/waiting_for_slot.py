@@ -3,8 +3,9 @@
 They have not begun: no timeout runs, they do not count as attempts, and their leases are renewed like those of all rows
 in hand. Free slots go in turn to the waiting clients that may take another slot.
 
-A row that has waited too long is postponed for a moment, with the reason. This makes room for other due rows, and
-another worker may have a slot for the postponed row. If its own client uses the slots, the row is postponed for longer.
+A row that has waited too long is postponed for a moment, and the reason is stored in the row. This makes room for other
+due rows, and another worker may have a slot for the postponed row. If the row's own client uses the slots, the row is
+postponed for longer.
 """
 
 import random
@@ -53,8 +54,8 @@ class WaitingForSlot:
         self.count += 1
 
     def join(self, row: ClaimedExecution, now: float) -> bool:
-        """Adds a row if another row of its client already waits for the slots of its target. Returns whether the row
-        was added. This keeps the rows for a full host from each trying to begin."""
+        """Adds a row if another row of its client already waits for a slot of the same target. Returns whether the row
+        was added. This way, the rows for a full host do not each try to begin."""
         if row.id in self._resumed:
             return False
         slots = self._wanted.get((row.client_id, row.target))
@@ -74,7 +75,8 @@ class WaitingForSlot:
         return found
 
     def look(self) -> None:
-        """Resumes as many rows as there are free slots. Rows that were resumed before may not have taken theirs."""
+        """Resumes as many rows as there are free slots, because rows that were resumed before may not have taken their
+        slots."""
         self._resumed.clear()
         self._wanted.clear()
         for slots, clients in [*self._rows.items()]:
@@ -85,7 +87,7 @@ class WaitingForSlot:
                 self._resume_one(slots, client)
 
     def take_overdue(self, before: float) -> Iterator[tuple[Slots, list[ClaimedExecution]]]:
-        """Removes the rows that began to wait before ``before``, and yields them by slots."""
+        """Removes the rows that began to wait before ``before``, and yields them grouped by slots."""
         for slots, clients in [*self._rows.items()]:
             taken = []
             for rows in clients.values():
@@ -123,7 +125,7 @@ class WaitingForSlot:
         since, row = rows.popleft()
         self.count -= 1
         if rows:
-            clients[client] = rows  # behind the others
+            clients[client] = rows  # behind the other clients
         elif not clients:
             self._forget(slots)
         self._resumed[row.id] = since
@@ -160,7 +162,7 @@ class Postponing:
                 self._tell(slots, rows)
 
     def _tell(self, slots: Slots, rows: Sequence[ClaimedExecution]) -> None:
-        """Logs the postponed rows, with the client that has the most of them."""
+        """Logs the number of postponed rows, and the client with the most postponed rows."""
         [(client, _)] = Counter(row.client_id for row in rows).most_common(1)
         reason = slots.why(client)
         said = {"reason": reason} if reason else {}

@@ -58,7 +58,8 @@ class Watchdog:
         threading.Thread(target=self._watch, args=watched, name="pgsched-watchdog", daemon=True).start()
 
     def beat(self, now: float) -> float:
-        """Records that the loop is running. Returns the seconds for which it was blocked, or 0 if not for long."""
+        """Records that the loop is running. Returns the seconds for which it was blocked, or 0 if it was not blocked
+        for long."""
         blocked, self._turned_at = now - self._turned_at, now
         if blocked < self._after:
             return 0.0
@@ -80,7 +81,7 @@ class Watchdog:
                     )
                 self._process_exit.wind()
             turned_at, before, looked_at = self._turned_at, looked_at, time.monotonic()
-            if looked_at - before > self._after:  # the whole process was stopped, so the loop resumes now too
+            if looked_at - before > self._after:  # the whole process was stopped, so the loop also resumes now
                 continue
             blocked = looked_at - turned_at
             if blocked < self._after:
@@ -107,7 +108,7 @@ class Watchdog:
         stack = "".join(traceback.format_stack(frame)) if frame else ""
         task = asyncio.current_task(loop)
         culprit = next((lane.execution for lane in self._lanes if task and lane.task is task), None)
-        if self._turned_at == turned_at:  # otherwise the loop has run since, and the stack is unrelated
+        if self._turned_at == turned_at:  # otherwise, the loop has run since then, and the stack is unrelated
             self.culprit, self._told_of = culprit, turned_at
             described = _described(culprit)
             self._events.emit("loop.blocked", seconds=round(blocked, 3), **described, stack=stack[-_LONGEST_STACK:])

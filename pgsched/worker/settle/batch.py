@@ -53,15 +53,15 @@ class Batch:
             self._end(row)
 
     def release(self, row: ClaimedExecution, *, by_drain: bool = False, ended: bool = False) -> None:
-        """Hands a row back, or if it has already ended, records that its call is over. ``returning`` has the earliest
-        instant of these rows, by partition."""
+        """Adds a row to be handed back. Unless a drain cuts the row short, its call is over. ``returning`` has the
+        earliest instant of these rows, by partition."""
         if ended or not by_drain:
             self._end_call(row)
         self._add(self.groups[CUT_SHORT if by_drain else RELEASED], row)
         self.returning[row.partition] = min(row.fire_at, self.returning.get(row.partition, row.fire_at))
 
     def finish(self, row: ClaimedExecution, outcome: str, seconds: float | None, *, counts: bool, **told: Any) -> None:
-        """Adds an outcome other than a plain success. ``counts`` means that the row's job counts its failures. ``told``
+        """Adds an outcome other than a plain success. ``counts`` means that the row's job counts failures. ``told``
         contains further fields of ``Finished``."""
         self.count += 1
         if row.ordering_key is not None:
@@ -84,7 +84,7 @@ class Batch:
         self.deferred[row.partition].append(AcceptedRow(row.id, row.token, seconds))
 
     def hold(self, row: ClaimedExecution, gate: str) -> None:
-        """Makes a row wait behind a gate."""
+        """Adds a row to be held at a gate."""
         self.count += 1
         self._end_call(row)
         self.held[row.partition].append(HeldRow(row.id, row.token, gate))
@@ -99,7 +99,6 @@ class Batch:
         return [pair for group in self.by_partition().values() for pair in zip(group.ids, group.tokens, strict=True)]
 
     def only(self, ids: Collection[bytes]) -> "Batch":
-        """Returns a batch with only these rows."""
         part = Batch()
         for which, groups in self.groups.items():
             if found := _of(groups, ids):
@@ -114,7 +113,7 @@ class Batch:
         return part
 
     def in_two(self, most: int) -> tuple["Batch", "Batch"]:
-        """Splits the batch so that the first part has at most ``most`` rows with an ordering key, taken from each
+        """Splits the batch in two. The first part has at most ``most`` rows with an ordering key, taken from each
         client in turn."""
         if len(self.keys) <= most:
             return self, Batch()
@@ -122,7 +121,6 @@ class Batch:
         return self.only({id for id, _ in self.rows()} - later), self.only(later)
 
     def add(self, other: "Batch") -> None:
-        """Adds the rows of another batch."""
         for which, groups in other.groups.items():
             _join(self.groups[which], groups)
         for answers, more in zip(self.answers, other.answers, strict=True):
@@ -135,8 +133,8 @@ class Batch:
         self.count += other.count
 
     def without_answers(self, why: str) -> tuple["Batch", str | None]:
-        """Returns the batch with results replaced with the reason why they cannot be stored. Also returns how the first
-        row ended, or None."""
+        """Returns the batch without results, each replaced with the reason why it cannot be stored. For a batch of one
+        row, also returns how the row ended, or None if it has not ended."""
         plain = self.only({id for id, _ in self.rows()})
         ended = "succeeded" if plain.succeeded or plain.groups[DISCARDED] else None
         for partition, answered in plain.answered.items():
@@ -182,7 +180,7 @@ class Batch:
 
     def _end_call(self, row: ClaimedExecution) -> None:
         """Records that the row's call is over. If the row was cancelled, the next row with its ordering key waits for
-        this. If not, the row stays first of its key."""
+        this. Otherwise, the row stays at the head of its key."""
         if row.ordering_key is not None:
             self._end(row)
 

@@ -1,8 +1,8 @@
 """Sends a batch of outcomes: as a whole, or only the part that can be settled.
 
-A client's open transaction may lock rows in hand, or jobs that count outcomes. Other outcomes do not wait for it:
-``LockAvoidingSettle`` settles only rows that it can lock at once, and the rest is retried later. If the database
-refuses to settle a row, the row is settled without its result. If that fails too, the row is set aside
+A client's open transaction may lock rows in hand, or jobs that count outcomes. Other outcomes do not wait for that
+transaction: ``LockAvoidingSettle`` settles only rows that it can lock at once, and the other rows are retried later. If
+the database refuses to settle a row, the row is settled without its result. If that fails too, the row is set aside
 (``store.live.parked_rows``).
 """
 
@@ -29,7 +29,7 @@ Turn = tuple[int, str, str]
 
 @dataclass(slots=True)
 class SettleReport:
-    """What became of a batch. ``turns`` are the ordering keys whose next execution could not be decided. ``fires`` has
+    """What became of a batch. ``turns`` has the ordering keys whose next execution could not be decided. ``fires`` has
     the partition and instant of each row that fires again, or whose turn has come under its ordering key."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -45,7 +45,6 @@ class SettleReport:
         return self.outcomes.total()
 
     def add(self, other: "SettleReport") -> None:
-        """Adds a part's report."""
         self.outcomes.update(other.outcomes)
         self.statements += other.statements
         self.fires += other.fires
@@ -94,15 +93,15 @@ async def settle(connection: Connection, batch: Batch, *, turns: bool = True) ->
 
 
 class LockAvoidingSettle:
-    """Settles those rows of a batch that no other transaction has locked."""
+    """Settles the rows of a batch that no other transaction has locked."""
 
     def __init__(self, connection: Connection, batch: Batch) -> None:
         self._connection, self._batch = connection, batch
         self._settled = SettleReport()
 
     async def settle(self) -> SettleReport:
-        """Settles as many rows as possible. Raises any error that no row caused. If the batch is then sent again, the
-        rows that were already settled are refused."""
+        """Settles as many rows as possible. Raises any error that no row caused. If the batch is sent again after such
+        an error, the rows that were already settled are refused."""
         parted = await by_halves([id for id, _ in self._batch.rows()], self._work)
         self._settled.locked.update(parted.untried)
         for culprit in parted.culprits:
@@ -129,7 +128,7 @@ class LockAvoidingSettle:
             self._settled.locked |= await settle_locks.still_leased(self._connection, rest.by_partition())
 
     async def _put_away(self, culprit: Culprit[bytes]) -> None:
-        """Settles a row without its result. If the database refuses that too, sets the row aside, although it has
+        """Settles a row without its result. If the database refuses that too, sets the row aside, even if it has
         ended."""
         plain, ended = self._batch.only({culprit.row}).without_answers(reason_of(culprit.error))
         if ended:
@@ -159,7 +158,7 @@ class LockAvoidingSettle:
 
 async def let_turns(connection: Connection, turns: set[Turn]) -> list[tuple[int, int]]:
     """Gives the next execution of each ordering key its turn, and returns the partition and instant of each such
-    execution. Keys that are locked stay in ``turns``; the others are removed."""
+    execution. Locked keys stay in ``turns``; all other keys are removed."""
     fires: list[tuple[int, int]] = []
 
     async def let(some: Sequence[Turn]) -> None:
@@ -172,7 +171,7 @@ async def let_turns(connection: Connection, turns: set[Turn]) -> list[tuple[int,
     left: set[Turn] = set()
     for partition in sorted({turn[0] for turn in turns}):
         parted = await by_halves([turn for turn in turns if turn[0] == partition], let)
-        # Keys with another kind of error are left to the sweep, which reports them.
+        # Keys with other errors are left to the sweep, which reports them.
         left.update(parted.untried, [culprit.row for culprit in parted.culprits if is_a_lock(culprit.error)])
     turns.intersection_update(left)
     return fires

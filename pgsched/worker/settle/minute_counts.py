@@ -21,9 +21,9 @@ from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.settle.batch import Batch
 
 MEASURED_IN_A_BATCH = 16
-"""How many attempts of a large batch are timed: at least this many, and at most twice as many."""
+"""Minimum number of timed attempts of a large batch. The maximum is twice as high."""
 MEASURED = frozenset({Succeeded, Failed, Postponed, Deferred})
-"""The outcomes of attempts that took place. Only these are timed."""
+"""The outcomes of attempts that took place. Only such attempts are timed."""
 _TOOK_PLACE = frozenset({"succeeded", "failed", "snoozed", "deferred"})
 _OF_GROUPS: Mapping[str, str] = {
     "succeeded": "succeeded", "discarded": "succeeded", "released": "released", "cut_short": "released",
@@ -47,14 +47,14 @@ class Measured(NamedTuple):
 
 class Weighing:
     """Weights each measured attempt by the number of attempts in its queue that it represents. If a batch has no
-    measured attempt of a queue, the queue's next measured attempt represents the batch's attempts too."""
+    measured attempt of a queue, the queue's next measured attempt also represents the batch's attempts."""
 
     def __init__(self, clock: DatabaseClock, claimed_at: Mapping[int, float]) -> None:
         self._clock, self._claimed_at = clock, claimed_at
         self._unmeasured: Counter[int] = Counter()
 
     def attempts_of(self, clients: Mapping[QueueOutcome, Sequence[str]], measured: Sequence[Measured]) -> AttemptsEnded:
-        """Returns the attempts of these clients, with weights for those that were measured."""
+        """Returns the report of these clients' attempts, with weights for the measured ones."""
         unmeasured = self._unmeasured
         for which, some in clients.items():
             if which.outcome in _TOOK_PLACE:
@@ -70,7 +70,7 @@ class Weighing:
         return AttemptsEnded(clients=clients, timed=timed)
 
     def attempt_alone(self, row: ClaimedExecution, seconds: float) -> AttemptsEnded:
-        """Returns the report of one attempt whose execution ended in the transaction of its handler."""
+        """Returns the report of one attempt whose execution ended in its handler's transaction."""
         queue = queue_of(row.partition)
         timed = [self._timed(queue, row, seconds, time.monotonic(), 1)]
         return AttemptsEnded(clients={QueueOutcome(queue, "succeeded"): [row.client_id]}, timed=timed, committed=1)
@@ -111,8 +111,8 @@ def ended_in(batch: Batch) -> Iterator[tuple[QueueOutcome, Group]]:
 
 class Minutes(Observer):
     """Counts attempts and plain successes by minute, queue and client. Clients without settings may have any name, so
-    only the busiest thousand of them in a queue are counted separately. The others count only for their queue.
-    ``is_known`` returns whether a client has settings."""
+    only the busiest thousand such clients of a queue are counted separately. The other clients without settings count
+    only for their queue. ``is_known`` returns whether a client has settings."""
 
     def __init__(self, clock: DatabaseClock, is_known: Callable[[str], bool]) -> None:
         self._clock, self._is_known = clock, is_known
@@ -144,7 +144,8 @@ class Minutes(Observer):
                 one.failed_attempts += count if which.outcome == "failed" else 0
                 one.succeeded += count if which.is_plain else 0
         for owner, (lateness, duration) in self._spread.items():
-            # The times of clients without a count of their own, and of rows that are still locked, count for everybody.
+            # The times of clients that are not counted separately, and of rows that are still locked, count only for
+            # the queue.
             everybody = owner[0], owner[1], EVERYBODY
             one = found.get(owner) or found.setdefault(everybody, Counted(*everybody))
             one.add(Counted(*owner, lateness=lateness, duration=duration))
@@ -168,7 +169,7 @@ class Minutes(Observer):
 
 
 def with_everybody(counted: Sequence[Counted]) -> list[Counted]:
-    """Returns the counts of clients, and the total of each queue."""
+    """Returns the counts of each client, and the totals of each queue."""
     queues: dict[tuple[int, int], Counted] = {}
     for one in counted:
         if (one.minute, one.queue) not in queues:

@@ -1,11 +1,12 @@
 """Gathers outcomes and settles them in batches, each in one round trip and one commit.
 
-Outcomes are kept until the database has committed them. If the connection breaks, the same outcomes are sent again on
-a new connection. That is idempotent: an outcome counts only under its row's token, so it has no effect the second time.
+Outcomes are kept until the database has committed them. If the connection breaks, the same outcomes are sent again on a
+new connection. Sending is idempotent: an outcome counts only under its row's token, so it has no effect the second
+time.
 
 If a row of a batch is locked, or the database refuses it, the other rows are settled without it (``batch_sending``).
-Locked rows are kept apart and retried several times a second. While there are any, batches first check which rows are
-locked, so that they do not wait for locks.
+Locked rows are kept apart and retried several times a second. While there are locked rows, each batch first checks
+which of its rows are locked, so that it does not wait for locks.
 
 The gathering window adapts to the load. An idle worker settles at once. A busy worker settles when a batch is full or
 the longest window has passed.
@@ -48,12 +49,12 @@ from pgsched.worker.settle.batch_sending import LockAvoidingSettle, SettleReport
 from pgsched.worker.settle.minute_counts import MEASURED, MEASURED_IN_A_BATCH, Measured, Weighing, ended_in
 
 SETTLING_PATIENCE: LiteralString = "50ms"
-"""How long a batch waits for a locked row before it is settled without it."""
+"""How long a batch waits for a locked row before the batch is settled without that row."""
 _LONGEST_WINDOW = 0.05
 _SHORTEST_WINDOW = 0.001
 _AGAIN, _AGAIN_ONE_IN = 0.1, 5
 _WARY = 1.0
-_MOST_KEYS = 64  # of the rows in a batch; each gives the next row of its ordering key its turn, and claims wait
+_MOST_KEYS = 64  # maximum number of keyed rows in a batch, because claims wait while each key's next row gets its turn
 
 
 class Settler(Service):
@@ -103,7 +104,7 @@ class Settler(Service):
         self.settled_count = 0
 
     def add(self, row: ClaimedExecution, options: Options, outcome: Outcome, seconds: float) -> None:
-        """Takes the outcome of a row. Ignores it if the row is no longer in hand under the same token."""
+        """Takes a row's outcome, or refuses it if the row is no longer in hand under its token."""
         if not self._in_hand.has(row):
             self.events.emit("lease.refused", count=1)
             return
@@ -250,7 +251,7 @@ class Settler(Service):
             self.events.emit("execution.parked", execution=parked.id.hex(), how=parked.how, reason=parked.reason)
 
     async def _try_again(self) -> float:
-        """Retries locked rows if a retry is due. Returns the seconds until the next retry."""
+        """If a retry is due, retries locked rows. Returns the seconds until the next retry."""
         if not self._locked.count and not self._turns:
             return 60.0
         if not self._again.is_due and not self.stopping:

@@ -1,6 +1,6 @@
 -- hold: holds claimed rows at a gate that they may not pass, as if they had not been claimed. Their successors are
--- planned already, so none are planned when they pass; a backfill's row stays a backfill's row. Fenced by the token.
--- Index: the primary key; "any (array[…])" prevents a merge join, which would read the index whole.
+-- already planned, so passing the gate plans none. Backfill rows remain backfill rows. Fenced by the token. Index: the
+-- primary key; "any (array[…])" prevents a merge join, which would read the whole index.
 update pgsched_internal.executions_{p} e
    set fire_at = 'infinity', scheduled_for = coalesce(e.scheduled_for, e.fire_at), gate = h.gate,
        lease_owner = null, lease_token = null, lease_expires_at = null, attempt = e.attempt - 1,

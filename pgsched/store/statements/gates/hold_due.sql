@@ -1,6 +1,6 @@
--- hold: holds due one-shots of clients whose gates already hold executions, and one-shots that no living worker can
--- deliver, so that claims need not read past them forever. Holds the earliest first, and at most one batch; skips rows
--- that another transaction has locked. Index: executions_fire_at.
+-- hold: holds due one-shots of clients whose gates already hold executions, and one-shots that no running worker can
+-- deliver, so that claims need not keep reading past them. Holds at most one batch, earliest first; skips rows that
+-- another transaction has locked. Index: executions_fire_at.
 update pgsched_internal.executions_{p} e
    set fire_at = 'infinity', scheduled_for = coalesce(e.scheduled_for, e.fire_at),
        held_until = pgsched_internal.held_until(e::pgsched.executions), (gate, waits) = (

@@ -1,5 +1,5 @@
 -- ordering: gives the turn to the next execution of each key after the previous one has ended. Locks the partition's
--- ordering, so that an execution is not missed if it is being held while the one before it ends. If another transaction
+-- ordering, so that an execution that is being held while its predecessor ends is not missed. If another transaction
 -- keeps the ordering locked for long, notifies the workers to check again. The call of the ended execution is over,
 -- even if the execution was cancelled. Index: executions_ordering.
 with alone as materialized (

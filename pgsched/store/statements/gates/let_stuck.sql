@@ -1,7 +1,7 @@
--- ordering: finds keys whose turn no execution has although one is waiting, such as after a manual deletion, and gives
--- the turn to the next execution. Visits at most `most` keys of the partition, starting after a mark. Returns the
--- number of keys, the last key, and how many executions got a turn. Returns no row if another transaction has locked
--- the partition's ordering. Index: executions_ordering.
+-- ordering: finds keys with waiting executions of which none has the turn, for example after a manual deletion, and
+-- gives the turn to each key's next execution. Visits at most `most` keys of the partition, starting after a mark.
+-- Returns the number of keys, the last key, and the number of executions that got a turn. Returns no row if another
+-- transaction has locked the partition's ordering. Index: executions_ordering.
 with recursive alone as materialized (
   select 1 where cardinality(pgsched_internal.try_orderings(array[{p}::smallint])) > 0
 ), keys as (

@@ -1,5 +1,5 @@
--- gates: records how many executions that passed each gate a worker has in flight. Gates and workers that no longer
--- exist are skipped.
+-- gates: records, for each gate, how many executions that passed the gate are in flight on a worker. Skips gates and
+-- workers that no longer exist.
 insert into pgsched_internal.gate_use (gate, worker, running)
 select u.gate, %(worker)s, u.running from unnest(%(names)s::text[], %(counts)s::integer[]) as u(gate, running)
  where u.gate in (select g.name from pgsched_internal.gates g where g.name = any (%(names)s) for key share)

@@ -1,8 +1,8 @@
--- circuits: opens a circuit that is new, whose probe failed, or whose target failed during recovery. The pause is as
--- long as the target asked for, or one second, doubled with each further failure up to ten seconds. Calls that were in
--- flight when another worker opened the circuit change nothing, unless the target asked for a longer pause. A circuit
--- shut by hand stays shut. failing_since is when the target began to fail; it stays until a probe succeeds. Index: the
--- primary key.
+-- circuits: opens a circuit that is new, whose probe failed, or whose target failed during recovery. The circuit stays
+-- open for as long as the target asked for, or for one second, doubled with each further failure up to ten seconds.
+-- Calls that were in flight when another worker opened the circuit change nothing, unless the target asked for a longer
+-- pause. A circuit shut by hand stays shut. failing_since, the time when the target began to fail, is kept until a
+-- probe succeeds. Index: the primary key.
 insert into pgsched_internal.gates as g (name, events, period, shut_until, openings, failing_since, reason)
 values (%(name)s, %(rate)s, interval '1 second', pgsched.now() + greatest(%(asked)s, interval '1 second'), 1, pgsched.now() - %(failed_for)s, %(reason)s)
     on conflict (name) do update

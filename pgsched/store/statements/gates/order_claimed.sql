@@ -1,6 +1,6 @@
--- claim: selects the claimed rows with an ordering key whose turn it is: the row that is already at the head of its key
--- or, if the key has no head and is not blocked, its first row, which then stays at the head until it ends. The claim
--- has locked the partition's ordering. Indexes: executions_head, executions_ordering.
+-- claim: selects the claimed rows whose turn it is under their ordering key: the row at the head of the key or, if the
+-- key has no head and is not blocked, its first row, which then stays at the head until it ends. The claim has locked
+-- the partition's ordering. Indexes: executions_head, executions_ordering.
 with mine as materialized (
   select e.id, e.client_id, e.ordering_key, e.at_head from pgsched_internal.executions_{p} e where e.id = any (%(ids)s)
 ), next as (

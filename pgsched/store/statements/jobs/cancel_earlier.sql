@@ -1,5 +1,5 @@
--- claim: ends the runs of a job before an instant, including running ones: their workers' results are refused from this
--- moment on. Skips rows that another transaction has locked. Returns the runs that were running. Index: executions_job.
+-- claim: ends a job's runs before an instant, including running ones, whose results are refused from then on. Skips
+-- rows that another transaction has locked. Returns the runs that were running. Index: executions_job.
 with gone as (
   delete from pgsched_internal.executions_{p} e
    where e.id = any (array(select o.id from pgsched_internal.executions_{p} o

@@ -1,2 +1,2 @@
--- When a job was last changed. Locks its row until the end of the transaction, so that no one changes it.
+-- When a job was last changed. Locks the job until the end of the transaction, so that it cannot be changed meanwhile.
 select updated_at from pgsched.jobs where id = %(id)s for update

@@ -1,2 +1,2 @@
--- plan: whether this session may plan.
+-- plan: whether this session's role may plan jobs.
 select has_column_privilege('pgsched.jobs', 'planned_revision', 'UPDATE')

@@ -1,5 +1,5 @@
--- tzdata: moves these rows to other instants, and keeps the delays between their instants and starts. Wakes workers for
--- rows that are due soon. Index: the primary key.
+-- tzdata: moves these rows to other instants. The delay between each row's instant and its start stays the same. Wakes
+-- workers for rows that are due soon. Index: the primary key.
 with moved as (
   update pgsched.executions e
      set (scheduled_for, start_at, fire_at) = (

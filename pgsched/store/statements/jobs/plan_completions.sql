@@ -1,5 +1,5 @@
--- plan: inserts the successors of jobs whose next instant is counted from the end of a run. They have no nominal
--- instant yet and are held until the claimed row of this partition ends. The claim has already locked the jobs
+-- plan: inserts the successors of jobs whose next instant is counted from the end of a run. These successors have no
+-- nominal instant yet, and are held until the claimed row of this partition ends. The claim has already locked the jobs
 -- (hold_jobs). Indexes: as plan_successors; the primary key.
 with wanted as materialized (
   select * from unnest(%(clients)s::text[], %(jobs)s, %(revisions)s, %(after)s, %(delays)s::interval[])

@@ -1,6 +1,6 @@
 -- plan: turns rows that have been held since their jobs changed into the jobs' next rows, with the jobs' current
--- definition and partition. Each keeps its id, so whatever waits for it keeps waiting. The rows are locked already.
--- Index: the primary key.
+-- definition and partition. Each row keeps its id, so whatever waits for the row keeps waiting. The rows are locked
+-- already. Index: the primary key.
 with gone as (
   delete from pgsched.executions e where e.partition = any (%(partitions)s::smallint[]) and e.id = any (%(ids)s::uuid[]) returning e.*
 )

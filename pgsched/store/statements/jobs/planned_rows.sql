@@ -1,7 +1,7 @@
--- tzdata: the rows with which jobs wait for a future instant, and the last instant that each job has accounted for: the
--- latest that has a live row or is in the last 26 hours of history, because no change of rules moves an instant
--- further. If the client does not keep all history, the current time takes its place. Locks the rows, after the jobs;
--- skips rows that a worker is claiming. Indexes: executions_job; history_job.
+-- tzdata: the jobs' rows for future instants, and the last instant that each job has accounted for: the latest that has
+-- a live row or is in the last 26 hours of history. (No change of rules moves an instant further.) If the client does
+-- not keep all history, the current time is used instead. Locks the rows, after the jobs; skips rows that a worker is
+-- claiming. Indexes: executions_job; history_job.
 select e.id, e.partition, e.job_id, e.scheduled_for,
        greatest(j.updated_at, coalesce(greatest(
          (select max(l.scheduled_for) from pgsched.executions l

@@ -1,7 +1,6 @@
 -- claim: hands back a claimed row that follows a run of another job, to be held until that run ends. Does not lock that
--- run. Instead, leaves a note by which workers mark the run, or its end, as awaited after this transaction commits. A
--- row whose job was changed meanwhile plans no successor when its turn comes. Fenced by the token. Index: the primary
--- key.
+-- run. Instead, leaves a note: after this transaction commits, workers mark the run, or its end, as awaited. A row
+-- whose job was changed meanwhile plans no successor when its turn comes. Fenced by the token. Index: the primary key.
 with waits as (
   update pgsched_internal.executions_{p} e
      set fire_at = 'infinity', lease_owner = null, lease_token = null, lease_expires_at = null, attempt = e.attempt - 1,

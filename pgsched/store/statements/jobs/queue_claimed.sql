@@ -1,7 +1,7 @@
 -- claim: hands back a claimed row whose job's previous run is not over, to be held until that run ends. If the run has
--- just ended, nothing is changed. A row whose job was changed meanwhile plans no successor when its turn comes. Locks
--- the previous run, unless another transaction has locked it. The run's settle waits for this transaction, and then
--- finds the run marked as awaited. Index: the primary key.
+-- just ended, changes nothing. A row whose job was changed meanwhile plans no successor when its turn comes. Locks the
+-- previous run, unless another transaction has locked it. The statement that settles the run waits for this
+-- transaction, and then finds the run marked as awaited. Index: the primary key.
 with earlier as (
   update pgsched_internal.executions_{p} e set awaited = true
    where e.id = any (array(select o.id from pgsched_internal.executions_{p} o where o.id = %(earlier)s for update skip locked))

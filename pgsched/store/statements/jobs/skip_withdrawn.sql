@@ -1,5 +1,5 @@
 -- plan: ends rows that have been held since their jobs changed and whose runs must no longer begin. Each row accounts
--- for the instants up to that change. The rows are locked already. Index: the primary key.
+-- for the instants up to its job's change. The rows are locked already. Index: the primary key.
 with gone as (
   delete from pgsched.executions e where e.partition = any (%(partitions)s::smallint[]) and e.id = any (%(ids)s::uuid[])
   returning e::pgsched.executions as execution

@@ -1,6 +1,6 @@
--- plan: instants that already have a row or an outcome, although their job was changed before the instants came or
--- while a worker was claiming the row. A claim reads less than a second ahead. Locks nothing. Indexes: executions_job
--- of each partition; history_job.
+-- plan: which instants within a second of a job's change already have a row or an outcome. Claims read less than a
+-- second ahead, so a worker may have claimed such a row before the change, or while it was made. Locks nothing.
+-- Indexes: executions_job of each partition; history_job.
 select w.id, taken.scheduled_for
   from unnest(%(jobs)s::uuid[], %(begins)s::timestamptz[], %(changed)s::timestamptz[]) as w(id, begin, changed)
  cross join lateral (

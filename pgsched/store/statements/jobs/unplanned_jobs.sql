@@ -1,6 +1,6 @@
--- plan: the jobs whose newest revision has no row yet: the first job of each client comes before the second job of any
--- client, so that no client waits for all the jobs of another. Steps from client to client by index. Locks nothing.
--- Index: jobs_unplanned.
+-- plan: the jobs whose newest revision has no row yet. Each client's first job comes before any client's second job, so
+-- that no client waits for all the jobs of another. Steps from client to client by index. Locks nothing. Index:
+-- jobs_unplanned.
 with recursive walked as (
   (select j.client_id, 1 as number from pgsched.jobs j
     where j.state = 'active' and j.planned_revision <> j.revision order by j.client_id limit 1)

@@ -1,5 +1,5 @@
--- claim: finds the successors that are missing in a partition although their jobs are unchanged, because another
--- transaction has locked these jobs. Locks nothing. Indexes: as plan_successors; executions_job.
+-- claim: finds the successors that a partition lacks because another transaction has locked their jobs, which are
+-- unchanged. Locks nothing. Indexes: as plan_successors; executions_job.
 select n.id
   from unnest(%(clients)s::text[], %(jobs)s, %(revisions)s, %(instants)s) as n(client_id, id, revision, instant)
  cross join lateral (select from pgsched.jobs j

@@ -1,6 +1,6 @@
 -- plan: the rows of changed jobs that have been held since they came due, and whether each could be locked. Does not
 -- wait for locks of other transactions. Index: executions_job of the job's current and former partitions; "offset 0"
--- keeps the index from being read whole.
+-- prevents a read of the whole index.
 with found as materialized (
   select e.id, e.partition, e.job_id, e.scheduled_for
     from unnest(%(jobs)s::uuid[]) as w(job_id)

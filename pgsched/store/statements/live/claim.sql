@@ -1,7 +1,7 @@
 -- claim: leases due rows of each partition, earliest first (or latest first, with order " desc"), and at most as many
 -- as there are free slots. Locks these rows, and skips rows that another worker has locked. Index: executions_fire_at.
--- No lease column is in an index, so the update is HOT. `low` is a hint for skipping dead entries at the left edge of
--- the index; the sweeper finds rows before `low`.
+-- No lease column is indexed, so the update is HOT. `low` is a hint for skipping dead entries at the left edge of the
+-- index; the sweeper finds rows before `low`.
 update pgsched_internal.executions_{p} e
    set lease_owner = %(owner)s, lease_token = %(token)s,
        lease_expires_at = pgsched.now() + %(lease)s, attempt = e.attempt + 1

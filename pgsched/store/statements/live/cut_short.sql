@@ -1,6 +1,6 @@
 -- release: hands back, as if they had not been claimed, the executions that were running when their worker stopped.
--- Records an attempt. A handler's execution also counts a loss, because the handler may be what stops its workers.
--- Fenced by the token. Index: the primary key.
+-- Records an attempt. For a handler's execution, also counts a loss, because the handler may be what stopped the
+-- worker. Fenced by the token. Index: the primary key.
 with cut as materialized (
   select e.id, e.lease_owner, e.attempt, e.client_id
     from pgsched_internal.executions_{p} e where e.id = any (%(ids)s) and e.lease_token = any (%(tokens)s)

@@ -1,7 +1,7 @@
 -- postpone: makes each row wait for this many seconds, as if it had not been claimed: the claim does not count as an
--- attempt. The reason for the postponement becomes the row's reason. Its successor is planned already, so the next
--- claim plans none; a backfill's row stays a backfill's row. Fenced by (id, token). Index: the primary key; "any
--- (array[…])" prevents a merge join, which would read the index whole.
+-- attempt. The reason for the postponement becomes the row's reason. The row's successor is already planned, so the
+-- next claim plans none. Backfill rows remain backfill rows. Fenced by (id, token). Index: the primary key; "any
+-- (array[…])" prevents a merge join, which would read the whole index.
 update pgsched_internal.executions_{p} e
    set fire_at = pgsched.now() + make_interval(secs => p.seconds), scheduled_for = coalesce(e.scheduled_for, e.fire_at),
        lease_owner = null, lease_token = null, lease_expires_at = null, attempt = e.attempt - 1, reason = p.reason,

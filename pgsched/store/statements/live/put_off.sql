@@ -1,8 +1,8 @@
 -- claim: gives back claimed rows that need something that is locked or does not exist yet. They fire again after the
--- claim's look-ahead: soon if they are a little overdue, later if they are long overdue, so that even many of them do
--- not block other rows. With `until`, they fire at that future instant, and claims that look ahead do not take them
--- earlier. If fire_at would wrongly suggest that a row has waited, the mark 'busy' says that it has not. Fenced by the
--- token. Index: the primary key; "any (array[…])" prevents a merge join, which would read the index whole.
+-- claim's look-ahead: soon if they are a little overdue, later if they are long overdue, so that many such rows do not
+-- block other rows. With `until`, they fire at that future instant, and claims that look ahead do not take them
+-- earlier. The mark 'busy' says that a row has not waited, although its fire_at suggests that it has. Fenced by the
+-- token. Index: the primary key; "any (array[…])" prevents a merge join, which would read the whole index.
 update pgsched_internal.executions_{p} e
    set fire_at = greatest(e.fire_at, %(ahead)s + case when o.until > pgsched.now() then o.until
          else pgsched.now() + least(greatest((pgsched.now() - coalesce(e.start_at, o.instant)) * 0.5, interval '20 ms'), interval '5 s') end),

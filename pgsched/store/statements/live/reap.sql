@@ -1,14 +1,14 @@
 -- reap: takes back the rows of lost workers, and rows whose leases had expired by a given moment. Reads the next due
 -- rows of one partition from its mark on: `depth` rows and those due at the same instant. What happens to a row:
 -- - A row of a lost worker goes back as if it had not been claimed. If it was not due yet, it had not begun, and
---   nothing is recorded. Losses of handlers are counted, because the handler may be what ended the worker.
--- - A lease that expired under a living worker counts as an attempt; a row with no attempts left fails. A worker that
---   has not renewed its registration since may be frozen: whether it is lost must be decided first.
+--   nothing is recorded. For a handler's row, a loss is counted, because the handler may be what ended the worker.
+-- - A lease that expired while its worker was running counts as an attempt; a row with no attempts left fails. A worker
+--   that has not renewed its registration since then may be frozen, so its rows stay until it is known whether the
+--   worker is lost.
 -- - A row that may have only one attempt fails if that attempt had begun; otherwise it goes back as if it had not been
 --   claimed.
--- A row that fails enters history here, and its on_failure is scheduled. Skips rows that a settle has locked. Returns
--- the instant at which it stopped, if there may be more rows. Index: executions_fire_at, and then the rows' places
--- (ctid).
+-- A row that fails enters history here, and its on_failure is scheduled. Skips rows that are being settled. Returns the
+-- instant at which it stopped, if there may be more rows. Index: executions_fire_at, and then the rows' places (ctid).
 with edge as materialized (
   select e.ctid as place, e.fire_at, e.lease_owner = any (%(owners)s) or e.lease_expires_at < to_timestamp(%(ended_by)s) as taken
     from pgsched.executions e

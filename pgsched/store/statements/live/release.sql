@@ -1,5 +1,5 @@
--- release: hands back unstarted rows at once, as if they had not been claimed. Their successors are planned already, so
--- the next claim plans none; a backfill's row stays a backfill's row. Fenced by the token. Index: the primary key.
+-- release: hands back unstarted rows at once, as if they had not been claimed. Their successors are already planned, so
+-- the next claim plans none. Backfill rows remain backfill rows. Fenced by the token. Index: the primary key.
 update pgsched_internal.executions_{p} e
    set lease_owner = null, lease_token = null, lease_expires_at = null, attempt = e.attempt - 1,
        plan = -abs(e.plan)

@@ -1,5 +1,5 @@
 -- park: holds a row that made a batch fail, with the reason, until its owner deals with it. Fenced by the token, which
--- is null for a waiting row. Locks the row, and then its job unless another transaction has locked it. Index: the
+-- is null for a waiting row. Locks the row, and then its job unless another transaction has locked the job. Index: the
 -- primary key.
 with parked as materialized (
   select e.id from pgsched_internal.executions_{p} e

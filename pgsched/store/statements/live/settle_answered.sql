@@ -1,6 +1,6 @@
 -- settle: like settle_succeeded, for rows that succeeded with a result, each with its own result and status code.
--- Fenced by the token. Index: the primary key; "any (array[…])" prevents a merge join, which would read the index
--- whole.
+-- Fenced by the token. Index: the primary key; "any (array[…])" prevents a merge join, which would read the whole
+-- index.
 delete from pgsched_internal.executions_{p} e
  using unnest(%(ids_{p})s, %(codes_{p})s::smallint[], %(results_{p})s::jsonb[]) as o(id, status_code, result)
  where e.id = any (array[o.id]) and e.lease_token = any (%(tokens)s)

@@ -1,5 +1,5 @@
--- overview: the newest ended executions by status, counted up to a limit, and whether the limit was reached. Locks
--- nothing. Indexes: history_id, the primary key of kept_dead_letters.
+-- overview: counts the newest ended executions by status, up to a limit, and reports whether the limit was reached.
+-- Locks nothing. Indexes: history_id, the primary key of kept_dead_letters.
 with found as (
   (select h.status from pgsched.history h order by h.id desc limit %(most)s)
   union all

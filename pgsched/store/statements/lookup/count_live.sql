@@ -1,5 +1,6 @@
 -- overview: counts due executions, later executions and held executions by status. Each of the three counts stops at a
--- limit, and says whether it reached the limit. Locks nothing. Index: executions_fire_at, one partition after another.
+-- limit, and reports whether it reached the limit. Locks nothing. Index: executions_fire_at, one partition after
+-- another.
 with homes as (
   select p as partition from pgsched.queues q, pgsched_internal.partitions_of(q.first_partition) p
 ), ranges (behind, until) as (

@@ -1,4 +1,4 @@
--- dead letters: the reasons why up to `limit` of them failed, grouped by how the reasons begin, most frequent first.
+-- dead letters: the reasons of up to `limit` dead letters, grouped by their first 80 characters, most frequent first.
 -- Locks nothing. Indexes: as dead_letters.
 select left(coalesce(l.reason, ''), 80) as reason, count(*) as letters, count(distinct l.client_id) as clients, min(l.client_id) as client,
        min(l.finished_at) as first, max(l.finished_at) as last

@@ -1,6 +1,6 @@
 -- History entries of transactions that were open at the reader's last poll or have begun since. If a transaction was
--- only partly read, it comes first. Locks nothing. Index: history_settled_in of the days since the earliest entry to be
--- read.
+-- only partly read, its other entries come first. Locks nothing. Index: history_settled_in of the days since the
+-- earliest entry to be read.
 select h.settled_in, h.id, h.client_id as client, h.key, h.job_id, q.name as queue, h.status::text as status, h.target, h.scheduled_for,
        h.finished_at, h.attempt, h.status_code, h.reason, h.instants, h.last_scheduled_for
   from pgsched.history h

@@ -1,5 +1,5 @@
--- The last outcomes of each of these jobs that history contains, by the instants they were scheduled for, latest first.
--- A skipped row may cover several instants. Locks nothing. Index: history_job, one descent for each job and day of
+-- For each of these jobs, the last outcomes in history, by the instants that they were scheduled for, latest first. A
+-- skipped row may cover several instants. Locks nothing. Index: history_job, one descent for each job and day of
 -- history.
 select h.job_id, h.id, h.status::text as status, h.scheduled_for, h.finished_at
   from unnest(%(jobs)s::uuid[]) with ordinality as j(id, place)

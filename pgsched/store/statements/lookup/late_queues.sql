@@ -1,7 +1,7 @@
 -- overview: for each queue with a due and unclaimed execution, by how many seconds the oldest such execution is late.
--- Executions that were put off for a moment because no worker had a free slot count from when they were first due; only
--- a limited number of rows is read to find them. Locks nothing. Index: executions_fire_at, the edge of each partition,
--- after the running rows.
+-- Executions that were put off for a moment because no worker had a free slot count from the time when they were first
+-- due. To find them, reads only a limited number of rows. Locks nothing. Index: executions_fire_at, the edge of each
+-- partition, after the running rows.
 select q.name as queue, extract(epoch from clock_timestamp() - min(e.due))::float8 as seconds
   from pgsched.queues q cross join pgsched_internal.partitions_of(q.first_partition) p cross join lateral (
     select case when e.attempt = 0 and e.reason ^@ %(no_slot)s then coalesce(e.start_at, e.scheduled_for, e.fire_at) else e.fire_at end as due

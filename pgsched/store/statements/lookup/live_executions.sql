@@ -1,6 +1,6 @@
--- page: the first live rows of each partition. These parts of pgsched.status are repeated here, because the view would
--- have to compute the status of every row to filter a page by status. Without contents, no payload is read. Locks
--- nothing. Index: the primary key (id, partition) of each partition.
+-- page: the first live rows of each partition. Repeats parts of the view pgsched.status, because filtering by status in
+-- the view would compute the status of every row. Without contents, no payload is read. Locks nothing. Index: the
+-- primary key (id, partition) of each partition.
 select first.id, first.client_id as client, first.key, first.job_id, home.queue, first.status, first.target,
        case when %(contents)s then first.payload end as payload, coalesce(first.scheduled_for, first.fire_at) as scheduled_for, first.fire_at,
        first.attempt, first.created_at, null::timestamptz as finished_at, null::smallint as status_code, null::jsonb as result,

@@ -1,5 +1,5 @@
--- objectives: how late attempts began since an instant (null: in the last hour), for the first clients that have an
--- objective. Locks nothing. Index: the primary key of each day, one client after another.
+-- objectives: for the first clients that have an objective, how late their attempts began, counting attempts since an
+-- instant (null: in the last hour). Locks nothing. Index: the primary key of each day, one client after another.
 select c.client_id as client, c.late_after, c.on_time_share, coalesce(sum(r.attempts), 0)::bigint as attempts,
        array[sum(r.lateness[1]), sum(r.lateness[2]), sum(r.lateness[3]), sum(r.lateness[4]), sum(r.lateness[5]), sum(r.lateness[6]),
          sum(r.lateness[7]), sum(r.lateness[8]), sum(r.lateness[9]), sum(r.lateness[10]), sum(r.lateness[11]), sum(r.lateness[12]),

@@ -1,7 +1,7 @@
 -- metrics: the bytes written to the write-ahead log; how many of the newest dead letters are open, among a limited
 -- number in history and a limited number that have outlived it; and how many dead letters, open or not, were added in
--- the last quarter of an hour. Locks nothing. Indexes: history_failed of each day, the primary keys of
--- kept_dead_letters and of each day of rollups.
+-- the last 15 minutes. Locks nothing. Indexes: history_failed of each day, the primary keys of kept_dead_letters and of
+-- each day of rollups.
 with newest as (
   (select h.dealt_with_at from pgsched.history h where h.status = 'failed' order by h.id desc limit %(most)s)
   union all

@@ -1,5 +1,4 @@
--- schedule: schedules one after another the one-shots that say what to do if their keys are in use.
--- pgsched.schedule_outcome documents its locks.
+-- schedule: schedules, one after another, one-shots that set on_conflict. pgsched.schedule_outcome documents its locks.
 select placed.id, placed.outcome
   from unnest(%(target)s::text[], %(payload)s::text[], %(fire_at)s::timestamptz[], %(client)s::text[], %(key)s::text[],
               %(ordering_key)s::text[], %(queue)s::text[], %(options)s::text[], %(on_conflict)s::text[], %(labels)s::text[])

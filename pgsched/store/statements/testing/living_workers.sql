@@ -1,4 +1,4 @@
--- testing: the workers that have a session. Locks nothing; there are few.
+-- testing: the workers that have a session. Locks nothing; reads all workers, of which there are few.
 select w.name from pgsched.workers w
  where w.instance <> ''
    and exists (select from pg_catalog.pg_stat_activity a
