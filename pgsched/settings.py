@@ -39,19 +39,21 @@ class Settings:
     )
     host: str = _setting("127.0.0.1", "Address on which the API listens.", metavar="ADDRESS")
     allowed_hosts: str = _setting(
-        "", "Host names that the API accepts besides loopback and the host; * accepts any.", metavar="NAMES"
+        "", "Host names that the API accepts besides loopback names and --host; * accepts any.", metavar="NAMES"
     )
     port: int = _setting(8080, "Port on which the API listens; 0 picks a free one.", within=(0, 65_535))
     data_dir: str = _setting(".pgsched", "Where the embedded PostgreSQL keeps its data.", metavar="DIR")
     app: str | None = _setting(None, "The pgsched.App with the handlers of python: targets.", metavar="MODULE:NAME")
     queues: str = _setting("default", "Queues to serve, separated by commas.", metavar="NAMES")
     processes: int = _setting(1, "Worker processes.", within=(1, 256))
-    concurrency: int = _setting(200, "Executions that one process runs at the same time.", within=(1, 10_000))
+    concurrency: int = _setting(
+        200, "Maximum number of executions that one process runs at the same time.", within=(1, 10_000)
+    )
     handler_threads: int = _setting(64, "Threads per process for handlers that are not async.", within=(1, 10_000))
     in_hand_bytes: int = _setting(
         67_108_864, "Bytes of large payloads and results that one process keeps in memory.", within=(1_048_576, 2**40)
     )
-    batch: int = _setting(500, "Maximum rows per claim.", within=(1, 5_000))
+    batch: int = _setting(500, "Maximum number of rows per claim.", within=(1, 5_000))
     lease: float = _setting(
         30.0, "How long a worker holds a claimed row before other workers may take it.", within=(1, 3_600)
     )
@@ -68,14 +70,14 @@ class Settings:
         30.0, "How long the API waits for a client that does not read its response.", within=(0.1, 3_600)
     )
     poll_interval: float = _setting(
-        1.0, "How long an idle worker waits when no notification arrives.", within=(0.05, 60)
+        1.0, "How often an idle worker polls if no notification arrives.", within=(0.05, 60)
     )
-    look_ahead: float = _setting(0.2, "How early a row is claimed, so that it starts on time.", within=(0, 0.9))
+    look_ahead: float = _setting(0.2, "How long before its instant a row is claimed.", within=(0, 0.9))
     sideline_after: int = _setting(
-        10, "Failures within ten seconds after which a target is sidelined; 0 means never.", within=(0, 10_000)
+        10, "Number of failures within ten seconds that sidelines a target; 0 means never.", within=(0, 10_000)
     )
     recovery_rate: int = _setting(
-        10, "Executions per second to a target when it is first called again.", within=(1, 100_000)
+        10, "Executions per second with which calls to a sidelined target resume.", within=(1, 100_000)
     )
     kept_traceback: int = _setting(
         2_000,
@@ -83,7 +85,7 @@ class Settings:
         within=(0, 20_000),
     )
     connections_per_host: int = _setting(100, "Maximum connections per process to one target host.", within=(1, 10_000))
-    allow_private_targets: bool = _setting(False, "Whether targets at private and loopback addresses are called.")
+    allow_private_targets: bool = _setting(False, "Call targets at private and loopback addresses.")
     proxy: str | None = _setting(None, "Proxy for all callbacks, e.g. http://host:3128.", metavar="URL", password=True)
     tls_authorities: str | None = _setting(
         None, "PEM file of certificate authorities to trust in addition to the system's.", metavar="FILE"
@@ -91,7 +93,7 @@ class Settings:
     tls_certificates: str = _setting(
         "{}", "Client certificate (PEM file) for each host, or client@host.", metavar="JSON"
     )
-    notify: bool = _setting(True, "Whether workers listen for notifications; otherwise they poll.")
+    notify: bool = _setting(True, "Listen for notifications; otherwise workers poll.")
     sql_role: str | None = _setting(
         None, "Role that calls functions for clients without a database_role.", metavar="ROLE"
     )
@@ -103,8 +105,8 @@ class Settings:
     )
     kafka_brokers: str | None = _setting(None, "Kafka brokers, host:port separated by commas.", metavar="HOSTS")
     kafka_config: str = _setting("{}", "Further librdkafka settings, as a JSON object.", metavar="JSON", password=True)
-    secret_keys: str = _setting("", "Keys that secrets are sealed with, the newest first.", secret=True)
-    tracing: bool = _setting(False, "Whether API and workers record traces; OTEL_… variables say where to send them.")
+    secret_keys: str = _setting("", "Keys for sealing secrets, the newest first.", secret=True)
+    tracing: bool = _setting(False, "Record traces of the API and workers; OTEL_… variables say where to send them.")
     metrics: str = _setting(
         "", "Address on which a worker command serves its metrics, e.g. 127.0.0.1:9464.", metavar="ADDRESS"
     )
@@ -120,7 +122,7 @@ class Settings:
         if self.look_ahead >= self.poll_interval:
             raise InvalidSettings("look_ahead must be less than poll_interval")
         if not self.queue_names:
-            raise InvalidSettings("queues is empty: name at least one, such as default")
+            raise InvalidSettings("queues is empty: name at least one queue, such as default")
         if self.metrics and not _ADDRESS_WITH_PORT.fullmatch(self.metrics):
             raise InvalidSettings(
                 f"metrics is {self.metrics!r}; it must be an address with a port, such as 127.0.0.1:9464"

@@ -55,7 +55,7 @@ class Browsers:
         if method in SAFE:
             return
         if headers.get("sec-fetch-site", "none") not in _NEAR:
-            raise Refused("pages of other sites may not change anything here")
+            raise Refused("pages of other sites cannot change anything here")
         is_json = headers.get("content-type", "").partition(";")[0].strip().lower() in _NO_FORMS
         if not is_json and not any(name in headers for name in _OWN_HEADERS):
             raise Refused(
@@ -75,11 +75,12 @@ class Browsers:
         host = headers.get("host", "")
         if not self._answers_as(_name_of(host)):
             raise Refused(
-                f"the API does not answer to the host {host[:100]!r}: use its address, or add it to allowed_hosts"
+                f"the API does not serve the host {host[:100]!r}: use the API's own address, or add this host to "
+                "allowed_hosts"
             )
         origin = headers.get("origin")
         if origin is not None and origin.lower().partition("://")[2] != host.lower():
-            raise Refused(f"pages from {origin[:100]!r} may not call the API, which answers to the host {host[:100]!r}")
+            raise Refused(f"pages from {origin[:100]!r} cannot call the API, whose host is {host[:100]!r}")
 
     def _answers_as(self, name: str) -> bool:
         return "*" in self._hosts or name in self._hosts or is_loopback(name)
@@ -125,7 +126,9 @@ def check_scope(grant: Grant, scope: str, *, everywhere: bool) -> None:
 def check_everywhere(grant: Grant) -> None:
     """Raises Refused if the grant is not for all clients."""
     if grant.clients is not None:
-        raise Refused("this request concerns all clients, but the key is only for some: use a key for all clients")
+        raise Refused(
+            "this request concerns all clients, but the key is only for some of them: use a key for all clients"
+        )
 
 
 def grant_of(connection: Connection) -> Grant:

@@ -29,7 +29,7 @@ _By = Annotated[
 ]
 _Before = Annotated[
     int | None,
-    QueryParameter(name="after", ge=1, le=2**63 - 1, description="The value of next from the previous page."),
+    QueryParameter(name="after", ge=1, le=2**63 - 1, description="Cursor: the value of next from the previous page."),
 ]
 
 

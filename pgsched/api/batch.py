@@ -45,7 +45,7 @@ _Mode = Annotated[
     Literal["all", "each"],
     QueryParameter(
         name="mode",
-        description="all: either every line is scheduled, or none; each: all valid lines. Each line has a result.",
+        description="all: schedule every line, or none if any line is invalid; each: schedule all valid lines.",
     ),
 ]
 
@@ -127,7 +127,7 @@ class _Results:
     request_max_body_size=None,
     operation_class=_TakesLines,
     media_type=NDJSON,
-    response_description="Committed. For each line: its number, with its id, kind and outcome, or with its problem.",
+    response_description="Committed. The response has, for each line, its number and its result or problem.",
 )
 async def create_many(
     request: ApiRequest, database: Pooled, authentication: NamedDependency[Authentication], mode: _Mode = "all"

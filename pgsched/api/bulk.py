@@ -106,9 +106,9 @@ class AskBulk(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     ) = None
     target: Annotated[str, Meta(description="For replay: the target to call instead.")] | None = None
     fire_at: Annotated[Instant, Meta(description="For reschedule: the new instant.")] | None = None
-    shift: Annotated[str, Meta(description="For reschedule: by how much to move each, e.g. PT1H or -15m.")] | None = (
-        None
-    )
+    shift: (
+        Annotated[str, Meta(description="For reschedule: how far to move each instant, e.g. PT1H or -15m.")] | None
+    ) = None
     note: (
         Annotated[str, Meta(max_length=1000, description="Reason, shown with each changed item and in the audit log.")]
         | None
@@ -130,7 +130,7 @@ class AskBulk(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 _EXAMPLES = [
     Example(summary="Count a campaign's waiting executions", value=_TAKEN_BACK),
     Example(summary="Replay the dead letters of a host that has moved", value=_MOVED),
-    Example(summary="Count the runs that a job missed in February", value=_NIGHTS),
+    Example(summary="Count the runs that a backfill of February would start", value=_NIGHTS),
     Example(summary="Pause a team's jobs", value=_PAUSED),
 ]
 
@@ -140,7 +140,7 @@ _EXAMPLES = [
     "Start a bulk operation: change everything that matches a filter, at a given rate",
     409,
     otherwise=(BulkAsked, DRY_RUN),
-    response_description="Committed. Workers carry it out; for jobs, it is already done.",
+    response_description="Committed. Workers carry out the operation; operations on jobs are already finished.",
     scope="operate",
 )
 async def start_bulk(

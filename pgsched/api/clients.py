@@ -47,7 +47,7 @@ class Rotation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """If ``secret`` is omitted, a random secret is created. Previous secrets stay valid for ``keep_for``, one day by
     default."""
 
-    secret: Annotated[str, Meta(description="whsec_ and the base64 of 24 to 64 random bytes.")] | None = None
+    secret: Annotated[str, Meta(description="whsec_ followed by the base64 of 24 to 64 random bytes.")] | None = None
     keep_for: Duration | None = None
 
 
@@ -58,7 +58,7 @@ class SecretValue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     hosts: (
         Annotated[
             list[Annotated[str, Meta(max_length=300)]],
-            Meta(max_length=20, description="The only hosts that it may be sent to. If left out, they do not change."),
+            Meta(max_length=20, description="The only hosts that may get the secret. If omitted, they do not change."),
         ]
         | None
     ) = None
@@ -125,7 +125,7 @@ pause_client, resume_client = pausable(
     "/clients/{client:str}",
     ClientName,
     ClientChanged,
-    pauses="No further executions of this client start until it is resumed; running ones continue.",
+    pauses="No further executions of this client start until the client is resumed; running ones continue.",
     scope="operate",
 )
 

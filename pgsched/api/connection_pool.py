@@ -181,7 +181,7 @@ class Database:
         """Admits a block that keeps the processor busy and needs no connection. Each client can have one such block at
         a time."""
         payers = self._grant.payers
-        async with Deadline(self._wait, "your client's other requests left no computing time"):
+        async with Deadline(self._wait, "your client's other requests used all of its computing time"):
             await self._computing.take(payers)
         try:
             yield
@@ -213,7 +213,7 @@ class Database:
                     await shares.take(payers)
                     taken.append(shares)
                 async with self._lender._pool.connection() as connection:
-                    deadline.extend(longest, "the database did not answer")
+                    deadline.extend(longest, "the database did not respond")
                     await _act(connection, self._grant)
                     try:
                         yield connection

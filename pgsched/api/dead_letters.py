@@ -37,11 +37,15 @@ from pgsched.store.lookup.filters import DeadLetterFilter
 from pgsched.store.lookup.row_types import DeadLetter, DeadLetterDetail
 
 DeadLetterId = Annotated[UUID, PathParameter(description="The id of the execution that failed.")]
-_HOW = "finished_at, RFC 3339 with an offset"
+_HOW = "instant (RFC 3339 with an offset)"
 Start = Annotated[
-    str | None, QueryParameter(name="from", description=f"At or after this {_HOW}.", schema_extra=INSTANT)
+    str | None,
+    QueryParameter(name="from", description=f"Only if finished_at is at or after this {_HOW}.", schema_extra=INSTANT),
 ]
-End = Annotated[str | None, QueryParameter(name="to", description=f"Before this {_HOW}.", schema_extra=INSTANT)]
+End = Annotated[
+    str | None,
+    QueryParameter(name="to", description=f"Only if finished_at is before this {_HOW}.", schema_extra=INSTANT),
+]
 Target = Annotated[str | None, QueryParameter(name="target", description="Prefix of the target.")]
 Reason = Annotated[str | None, QueryParameter(name="reason", description="Part of the reason, ignoring case.")]
 StatusCode = Annotated[int | None, QueryParameter(name="status_code", ge=100, le=599)]

@@ -130,7 +130,7 @@ def _leave_out(field: dict[str, Any]) -> None:
     required."""
     if "default" in field:
         default = json.dumps(field.pop("default"))
-        field["description"] = f"{field.get('description', '')} {default} when left out.".strip()
+        field["description"] = f"{field.get('description', '')} Default: {default}.".strip()
 
 
 def _nodes(node: Any) -> Iterator[dict[str, Any]]:

@@ -28,7 +28,7 @@ IfNoneMatch = Annotated[
     HeaderParameter(
         name="If-None-Match",
         max_length=1000,
-        description="The ETag that was read: the answer is 304 if nothing has changed since.",
+        description="The ETag that was read; if nothing has changed since, the response is 304.",
     ),
 ]
 

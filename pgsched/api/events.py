@@ -35,7 +35,7 @@ EVENT_STREAM = "text/event-stream"
 _BEAT = 15.0
 _CHECKED = 0.5
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-_AFTER = "The id of the last event read; later events are reported. Without it, events are reported from now on."
+_AFTER = "The id of the last event read: the stream continues after that event. If omitted, it starts now."
 Feeding = NamedDependency[Feed]
 Authenticating = NamedDependency[Authentication]
 _Statuses = Annotated[
@@ -45,14 +45,14 @@ _Queue = Annotated[str | None, QueryParameter(name="queue")]
 _Wait = Annotated[
     str | None,
     QueryParameter(
-        name="wait", description="How long the stream lasts (30s, PT1M, 0s). Without it, the stream does not end."
+        name="wait", description="How long the stream lasts (30s, PT1M, 0s). If omitted, the stream does not end."
     ),
 ]
 _After = Annotated[str | None, QueryParameter(name="after", max_length=LONGEST, description=_AFTER)]
 _LastEventId = Annotated[
     str | None,
     HeaderParameter(
-        name="Last-Event-ID", max_length=LONGEST, description="Same as the parameter after; takes precedence over it."
+        name="Last-Event-ID", max_length=LONGEST, description="Alternative to the parameter `after`; takes precedence."
     ),
 ]
 

@@ -44,11 +44,15 @@ from pgsched.store.lookup.row_types import Execution, ExecutionDetail
 from pgsched.store.schedule import calls
 from pgsched.store.schedule.edits import CHANGEABLE, changes_of, edit
 
-_HOW = "scheduled_for, RFC 3339 with an offset"
+_HOW = "instant (RFC 3339 with an offset)"
 Start = Annotated[
-    str | None, QueryParameter(name="from", description=f"At or after this {_HOW}.", schema_extra=INSTANT)
+    str | None,
+    QueryParameter(name="from", description=f"Only if scheduled_for is at or after this {_HOW}.", schema_extra=INSTANT),
 ]
-End = Annotated[str | None, QueryParameter(name="to", description=f"Before this {_HOW}.", schema_extra=INSTANT)]
+End = Annotated[
+    str | None,
+    QueryParameter(name="to", description=f"Only if scheduled_for is before this {_HOW}.", schema_extra=INSTANT),
+]
 
 Statuses = Annotated[
     list[ExecutionStatus] | None,

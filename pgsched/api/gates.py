@@ -27,9 +27,9 @@ KindAsked = Annotated[LimitKind | None, QueryParameter(name="kind")]
 _RATE = Example(summary="100 a second, 10 at once", value={"rate": 100, "per": "PT1S", "concurrency": 10})
 _HOST = Example(summary="For one client", value={"host": "shop.example", "client": "payments"})
 AfterExecution = Annotated[
-    UUID | None, QueryParameter(name="after", description="The value of next from the previous page.")
+    UUID | None, QueryParameter(name="after", description="Cursor: the value of next from the previous page.")
 ]
-_KEY = Example(summary="A key of a client", value={"client": "payments", "ordering_key": "account-42"})
+_KEY = Example(summary="One ordering key of a client", value={"client": "payments", "ordering_key": "account-42"})
 
 
 class Limit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -52,7 +52,7 @@ from pgsched.store.lookup.row_types import MOST_OUTCOMES, EditPreview, Execution
 LastOutcomes = Annotated[
     int,
     QueryParameter(
-        name="last_outcomes", ge=0, le=MOST_OUTCOMES, description="How many of each job's last outcomes to return."
+        name="last_outcomes", ge=0, le=MOST_OUTCOMES, description="Number of latest outcomes to return for each job."
     ),
 ]
 OfState = Annotated[JobState | None, QueryParameter(name="state", description="The job's state.")]
@@ -66,7 +66,7 @@ Count = Annotated[int, Meta(ge=1, le=100, description="Number of instants.")]
 class Retiming(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Omitted fields stay unchanged; null restores the default. ``cron`` replaces ``every``, and vice versa."""
 
-    cron: Annotated[str, Meta(description="Five fields, six with seconds first, or @daily.")] | UnsetType = UNSET
+    cron: Annotated[str, Meta(description="Five fields, six with seconds first, or a nickname.")] | UnsetType = UNSET
     every: Duration | UnsetType = UNSET
     timezone: str | UnsetType | None = UNSET
     gap: Annotated[str, Meta(description="shift or skip.")] | UnsetType | None = UNSET
@@ -172,8 +172,8 @@ pause, resume = pausable(
     Changed,
     404,
     409,
-    pauses="No further executions are planned until it is resumed; running ones continue.",
-    resumes="Continues from the next instant; instants that passed during the pause are not made up for.",
+    pauses="No further executions are planned until the job is resumed; running ones continue.",
+    resumes="The job continues from its next instant; instants missed during the pause do not fire.",
     suffix="",
     scope="operate",
 )

@@ -114,11 +114,13 @@ class SignIns:
         Unauthenticated, Unavailable, and TooManyRequests if this address finishes too many sign-ins."""
         tokens, sign_in = self._at(begun.issuer)
         if not hmac.compare_digest(answer.get("state", "").encode(), begun.state.encode()):
-            raise Unauthenticated("the answer belongs to another sign-in: start again")
+            raise Unauthenticated("the provider's response belongs to another sign-in: start again")
         if answer.get("iss", begun.issuer) != begun.issuer:
-            raise Unauthenticated("the answer came from another provider: start again")
+            raise Unauthenticated("the response came from another provider: start again")
         if "code" not in answer:
-            raise Unauthenticated(f"the provider refused the sign-in: {answer.get('error', 'it gave no reason')[:100]}")
+            raise Unauthenticated(
+                f"the provider refused the sign-in: {answer.get('error', 'no reason was given')[:100]}"
+            )
         self._count(begun, caller)
         token = await self._token(tokens, sign_in, begun, answer["code"], returns_to)
         claims = await tokens.claims(token, [sign_in.client_id])
@@ -155,7 +157,7 @@ class SignIns:
             raise _away(begun.issuer, error) from None
         token = told.get("id_token")
         if not isinstance(token, str):
-            raise Unauthenticated("the provider returned no identity token: its scopes must include openid")
+            raise Unauthenticated("the provider returned no identity token: the scopes in sign_in must include openid")
         return token
 
     async def _endpoints(self, tokens: "BearerTokens", issuer: str) -> tuple[str, str]:

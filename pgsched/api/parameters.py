@@ -67,13 +67,14 @@ After = Annotated[
     QueryParameter(
         name="after",
         max_length=100,
-        description="The value of next from the previous page.",
+        description="Cursor: the value of next from the previous page.",
         schema_extra={"pattern": "^[A-Za-z0-9_-]{22}$"},
     ),
 ]
-Sorted = Annotated[Sort, QueryParameter(name="sort", description="Order, by the time of scheduling.")]
+Sorted = Annotated[Sort, QueryParameter(name="sort", description="Sort order, by the time of scheduling.")]
 AfterName = Annotated[
-    str | None, QueryParameter(name="after", max_length=400, description="The value of next from the previous page.")
+    str | None,
+    QueryParameter(name="after", max_length=400, description="Cursor: the value of next from the previous page."),
 ]
 Client = Annotated[str | None, QueryParameter(name="client")]
 OnlyClient = Annotated[str | None, QueryParameter(name="client", max_length=100, description="Only this client.")]
@@ -125,7 +126,7 @@ def labels_in(given: list[str] | None) -> dict[str, str] | None:
         if not (name and equals):
             raise Unreadable.parameter("label", "write NAME=TEXT, such as label=team=payments")
         if name in found:
-            detail = f"{name[:80]} is given twice, but has only one value on each item; give it once"
+            detail = f"the label {name[:80]} is given twice, but an item has only one value for it; give it once"
             raise Unreadable.parameter("label", detail, status=422)
         found[name] = text
     return found or None

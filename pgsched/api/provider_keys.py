@@ -107,7 +107,7 @@ async def discovered(client: "httpx.AsyncClient", issuer: str) -> dict[str, Any]
     """Fetches an issuer's discovery document. Raises Unusable, or httpx's errors."""
     told = await answered(client, "GET", f"{issuer.rstrip('/')}/.well-known/openid-configuration")
     if told.get("issuer") != issuer:
-        raise Unusable("the discovery document belongs to another issuer")
+        raise Unusable("the discovery document is for another issuer")
     return told
 
 
@@ -118,21 +118,21 @@ async def answered(client: "httpx.AsyncClient", method: str, url: str, **given: 
         if answer.status_code != 200:
             raise Unusable(f"{url} answered {answer.status_code}")
         if answer.headers.get("content-encoding", "identity") != "identity":
-            raise Unusable(f"{url} answered with compressed data, which was not requested")
+            raise Unusable(f"{url} sent compressed data, which was not requested")
         body, pieces = bytearray(), 0
         async for piece in answer.aiter_raw():
             body += piece
             pieces += 1
             if len(body) > _LARGEST or pieces > _MOST_PIECES:
-                raise Unusable(f"{url} answered with more than {_LARGEST} bytes, or in more than {_MOST_PIECES} chunks")
-            if not pieces % _AT_ONCE:  # lets other tasks run, because thousands of chunks may arrive at once
+                raise Unusable(f"{url} sent more than {_LARGEST} bytes, or more than {_MOST_PIECES} chunks")
+            if not pieces % _AT_ONCE:  # yields, because thousands of chunks may arrive at once
                 await asyncio.sleep(0)
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise Unusable(f"{url} did not answer with a JSON object")
+        raise Unusable(f"{url} did not return a JSON object")
     return found
 
 

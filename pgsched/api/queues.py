@@ -31,7 +31,9 @@ class NewQueue(QueueSettings, frozen=True, kw_only=True, forbid_unknown_fields=T
     """A queue to create."""
 
     name: Annotated[str, Meta(pattern="^[a-z][a-z0-9_-]{0,62}$", examples=["orders"])]
-    pulled: Annotated[bool, Meta(description="Consumers claim from it; workers do not serve it.")] | UnsetType = UNSET
+    pulled: (
+        Annotated[bool, Meta(description="Consumers claim from the queue; workers do not serve it.")] | UnsetType
+    ) = UNSET
 
 
 class QueueList(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,7 +94,7 @@ pause_queue, resume_queue = pausable(
     QueueName,
     QueueChanged,
     404,
-    pauses="Workers start no further executions from the queue; those that they have already claimed continue.",
+    pauses="Workers start no further executions from the queue; executions already claimed continue.",
     scope="admin",
     everywhere=True,
 )

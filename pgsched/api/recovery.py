@@ -25,7 +25,7 @@ _WITHIN = 15.0
 _CAREFULLY = {"skip_older_than": "PT1H", "rate": 50, "hold_clients": ["payments"], "note": "restored from last night"}
 _NAME = {"type": "string", "minLength": 1, "maxLength": 100}  # Litestar ignores constraints on a list's items
 _STILL_HELD = ResponseSpec(
-    ReleasedInstallation, generate_examples=False, description="Not finished yet. Repeat the same request."
+    ReleasedInstallation, generate_examples=False, description="Not finished yet: repeat the same request."
 )
 
 
@@ -50,7 +50,7 @@ class ReleasePolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """What to do before workers continue. If all fields are omitted, all due executions fire at once."""
 
     skip_older_than: (
-        Annotated[Duration, Meta(description="Cancel executions that are overdue by more than this.")] | None
+        Annotated[Duration, Meta(description="Cancel executions that are overdue by more than this duration.")] | None
     ) = None
     rate: (
         Annotated[

@@ -147,8 +147,8 @@ async def check_parameters(request: Request[Any, Any, Any]) -> None:
     """Checks everything but the body. Routes that read their bodies themselves use this instead of
     ``check_request``."""
     await check_query(request)
-    if not all(request.scope["raw_path"].split(b"/")[1:]):  # the next part would be mistaken for the name
-        raise Unreadable("a part of the path is empty: give the name that belongs there", status=404)
+    if not all(request.scope["raw_path"].split(b"/")[1:]):  # the next part would be taken for the missing name
+        raise Unreadable("a segment of the path is empty: give the name that is missing there", status=404)
     check_clients(grant_of(request), [request.path_params.get("client"), *request.query_params.getall("client", [])])
     known, texts = _query_names(request.route_handler)
     if key_in(request) is not None:
@@ -157,13 +157,13 @@ async def check_parameters(request: Request[Any, Any, Any]) -> None:
     for name, value in request.query_params.multi_items():
         status, detail = 400, None
         if name not in known:
-            choice = f"the parameters are {', '.join(sorted(known))}" if known else "this route has none"
+            choice = f"the parameters are {', '.join(sorted(known))}" if known else "this route has no parameters"
             detail = f"unknown parameter; {choice}"
         elif name in seen and not known[name]:
             detail = "is given twice; give it once"
         elif value == "" or (value.lower() == "null" and name not in texts):
-            # Probably, a variable of the caller is unset. The caller would not want results without this filter.
-            detail = "has no value; give one, or leave the parameter out"
+            # Probably a variable is unset in the caller, which did not want a query without this filter.
+            detail = "has no value; give a value, or leave the parameter out"
         elif "\x00" in str(value):
             status, detail = 422, "contains a NUL character; remove %00"
         if detail:

@@ -55,7 +55,7 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         Annotated[str, Meta(description="Five fields, six with seconds first, or a nickname such as @daily.")]
         | UnsetType
     ) = UNSET
-    timezone: Annotated[str, Meta(description="IANA name, only with cron; UTC when left out.")] | None = None
+    timezone: Annotated[str, Meta(description="IANA name; only with cron. If omitted, UTC.")] | None = None
     gap: (
         Annotated[str, Meta(description="What happens at times of day that a clock change skips: shift or skip.")]
         | None
@@ -98,13 +98,13 @@ class CreateJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             Any,
             Meta(
                 extra_json_schema={"type": "object"},
-                description="How a job recurs: also, exclude, starts_at, ends_at, max_runs, jitter, window, anchor, "
+                description="Recurrence rules: also, exclude, starts_at, ends_at, max_runs, jitter, window, anchor, "
                 "after_completion, on_overlap, on_missed, catch_up, pause_after, delete_after, after.",
             ),
         ]
         | None
     ) = None
-    labels: Annotated[dict[str, str], Meta(description="Labels to find it by, in addition to the key.")] | None = None
+    labels: Annotated[dict[str, str], Meta(description="Labels, for finding it later.")] | None = None
     after: Annotated[list[str], Meta(description="Ids or keys of executions to wait for.")] | None = None
     after_outcome: Annotated[str, Meta(description="success: all of them must succeed; any: all of them must end.")] = (
         "success"
@@ -121,7 +121,7 @@ class CreateJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     404,
     409,
     429,
-    otherwise=(Scheduled, "Nothing was created: outcome says what already had the key."),
+    otherwise=(Scheduled, "Nothing was created: `outcome` says what already had the key."),
     response_description="Committed. It will fire.",
     scope="schedule",
 )

@@ -27,9 +27,7 @@ _MOST_STEPS = 1500
 async def get_stats(
     request: ApiRequest,
     database: Pooled,
-    by: Annotated[
-        By, QueryParameter(name="by", description="What each item is: a time step, a queue or a client.")
-    ] = "time",
+    by: Annotated[By, QueryParameter(name="by", description="Group by time, queue or client.")] = "time",
     client: OnlyClient = None,
     queue: Annotated[str | None, QueryParameter(name="queue", max_length=63, description="Only this queue.")] = None,
     start: Annotated[str | None, QueryParameter(name="from", description=_START, schema_extra=INSTANT)] = None,
@@ -65,5 +63,5 @@ def _fault(span: Span, by: By, step: timedelta | None) -> tuple[str, str] | None
     if step is not None and step < timedelta(minutes=1):
         return "step", "must be at least a minute"
     if step is not None and (span.end - span.start) / step > _MOST_STEPS:
-        return "step", f"would give more than {_MOST_STEPS:,} steps; give a longer one"
+        return "step", f"would give more than {_MOST_STEPS:,} steps; give a longer step"
     return None

@@ -47,7 +47,7 @@ pause_worker, resume_worker = pausable(
     WorkerNumber,
     WorkerChanged,
     404,
-    pauses="The worker starts no further executions, finishes those that it holds, and then stays idle until it is "
+    pauses="The worker starts no further executions, finishes those in hand, and then stays idle until it is "
     "stopped or resumed. Other workers take over its share.",
     scope="admin",
     everywhere=True,

@@ -28,7 +28,7 @@ _COUNTED = ("added", "changed", "removed", "unchanged")
 @click.option("--name", metavar="NAME", help="Name of the declaration.  [default: the app, or else the file]")
 @click.option("--prune", is_flag=True, help="Cancel jobs that this declaration no longer contains.")
 @click.option("--dry-run", is_flag=True, help="Show what would change or be refused, and write nothing.")
-@click.option("--force", is_flag=True, help="Take over existing jobs with these keys, even if created in another way.")
+@click.option("--force", is_flag=True, help="Take over existing jobs with these keys, however they were created.")
 @actor_option
 async def apply(
     connection: Any,
@@ -86,4 +86,4 @@ def _shown(change: Any) -> dict[str, Any]:
 
 def _left(changes: Sequence[Any]) -> str | None:
     left = [f"{change.client}/{change.key}" for change in changes if change.what == "left"]
-    return f"note: no longer declared, but kept (--prune cancels them): {', '.join(left)}" if left else None
+    return f"note: kept, although no longer declared (--prune cancels these jobs): {', '.join(left)}" if left else None

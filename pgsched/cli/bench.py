@@ -14,9 +14,7 @@ Command = Callable[..., Any]
 COUNT = click.IntRange(1)
 NONE_OR_MORE = click.IntRange(0)
 _PROCESSES = click.IntRange(1, 64)
-JSON = click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON object on standard output and nothing else."
-)
+JSON = click.option("--json", "as_json", is_flag=True, help="Print exactly one JSON object on standard output.")
 SEED = click.option("--seed", default=1, show_default=True, type=NONE_OR_MORE, help="Seed of the random numbers.")
 WAITING = click.option("--waiting", default=0, type=NONE_OR_MORE, help="Extra rows that are due in the far future.")
 ROUNDS = click.option(

@@ -61,8 +61,8 @@ _how = options(
     actor_option,
 )
 _moved = options(
-    click.option("--fire-at", type=instant, metavar="INSTANT", help="New instant for all of them."),
-    click.option("--by", "shift", type=_shift, metavar="DURATION", help="Move each by this much, e.g. 1h or -15m."),
+    click.option("--fire-at", type=instant, metavar="INSTANT", help="New instant for all matches."),
+    click.option("--by", "shift", type=_shift, metavar="DURATION", help="Move instants by this much, e.g. 1h or -15m."),
 )
 _elsewhere = click.option("--new-target", metavar="TARGET", help="Target to call instead.")
 
@@ -89,7 +89,7 @@ _adds("cancel", "Cancel all waiting and running executions that match every filt
 _adds("reschedule", "Move all waiting one-shots that match every filter.", _executions, _moved, _at_a_rate)
 _adds("replay", "Replay all dead letters that match every filter.", letter_filters, _elsewhere, _slowly)
 _adds("discard", "Discard all dead letters that match every filter.", letter_filters, _at_a_rate)
-_adds("backfill", "Run a job for each instant of a past range that has not succeeded.", _instants, _slowly)
+_adds("backfill", "Run a job for the instants of a past range that have not succeeded.", _instants, _slowly)
 _adds("pause", "Pause all jobs that match every filter, immediately.", _jobs)
 _adds("resume", "Resume all paused jobs that match every filter, immediately.", _jobs)
 _adds("cancel_jobs", "Cancel all jobs that match every filter, immediately.", _jobs)
@@ -149,7 +149,7 @@ def _progress(found: BulkDetail) -> str:
     text = f"{found.action}: {found.done} done, {found.skipped} skipped, {found.failed} failed"
     behind = found.done + found.skipped + found.failed
     if runs := found.runs:
-        text += f"; {runs.finished} of its runs have finished, of which {runs.failed} failed"
+        text += f"; {runs.finished} runs have finished, of which {runs.failed} failed"
         behind -= runs.live
     if found.state == "active" and found.total:
         text += f", {min(100 * behind // found.total, 100)}%"

@@ -39,7 +39,7 @@ async def show(backend: Any, client: str) -> Answer:
 @command(clients, "set")
 @click.argument("client")
 @click.option("--keep", metavar="WHAT", help="Executions to keep in history: all, failures or nothing.")
-@many_option("--option", "Default option for its executions; repeatable. Those given replace all current ones.")
+@many_option("--option", "Default option for executions; repeatable. Those given replace all current ones.")
 @click.option("--weight", type=int, metavar="NUMBER", help="Weight when workers are saturated, 1 to 100.")
 @click.option("--database-role", metavar="ROLE", help="Database role that acts for this client in SQL.")
 @click.option(
@@ -47,10 +47,11 @@ async def show(backend: Any, client: str) -> Answer:
     "channels",
     multiple=True,
     metavar="KIND",
-    help=f"Kind of target that it may call: {', '.join(CHANNELS)}, or notify:CHANNEL for one channel; repeatable.",
+    help=f"Kind of target that the client may call: {', '.join(CHANNELS)}, or notify:CHANNEL for one channel; "
+    "repeatable.",
 )
-@click.option("--dead-letter-target", metavar="TARGET", help="Target to call for each of its dead letters.")
-@click.option("--dead-letters-for", metavar="DURATION", help="How long its dead letters are kept, e.g. 90d.")
+@click.option("--dead-letter-target", metavar="TARGET", help="Target to call for each dead letter.")
+@click.option("--dead-letters-for", metavar="DURATION", help="How long dead letters are kept, e.g. 90d.")
 @click.option("--late-after", metavar="DURATION", help="An attempt that starts later than this is late, e.g. 1s.")
 @click.option(
     "--on-time-share",
@@ -69,7 +70,7 @@ async def set_client(backend: Any, client: str, **given: Any) -> Answer:
 
 
 _CLIENT = click.argument("client")
-_HOLDS = "Hold a client: no more of its executions start until it is released."
+_HOLDS = "Hold a client: no further executions of the client start until it is released."
 switch(clients, _CLIENT, "hold_client", _HOLDS, "held", "was already held")
 switch(clients, _CLIENT, "release_client", "Release a held client.", "released", "was not held")
 
@@ -85,7 +86,7 @@ async def drop(backend: Any, client: str) -> Answer:
 def _from_input(context: click.Context, parameter: click.Parameter, given: str | None) -> str | None:
     if given not in (None, "-"):
         raise click.UsageError(
-            "every user of this machine can read process arguments: write --secret - and give the secret on standard "
+            "every user of this machine can read process arguments: write --secret -, and pass the secret on standard "
             "input"
         )
     return given

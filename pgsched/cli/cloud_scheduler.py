@@ -100,7 +100,7 @@ def _sent(call: _Call) -> dict[str, Any]:
         return found
     if call.http_method not in _WITH_BODY:
         raise InvalidInput(
-            f"it sends a body with {call.http_method}: pgsched sends one only with {', '.join(sorted(_WITH_BODY))}"
+            f"it sends a body with {call.http_method}: pgsched sends a body only with {', '.join(sorted(_WITH_BODY))}"
         )
     format, payload = _payload(call.body)
     return {**found, "payload": payload, "body": {"format": format, "type": (types or ["application/octet-stream"])[0]}}
@@ -111,7 +111,7 @@ def _payload(body: str) -> tuple[str, str]:
     try:
         sent = base64.b64decode(body, validate=True)
     except ValueError:
-        raise InvalidInput("its body is not base64, the form in which gcloud prints it") from None
+        raise InvalidInput("its body is not base64, which is what gcloud prints") from None
     try:
         text = sent.decode()
     except UnicodeDecodeError:
@@ -134,8 +134,8 @@ def _retried(retries: _Retries, timeout: timedelta) -> dict[str, Any]:
     if count and longest and len(begins) >= count:
         if begins[count - 1] + count * timeout > longest:
             raise InvalidInput(
-                f"it retries until both {count} retries and {retries.max_retry_duration} have passed, and which is "
-                "later depends on how long the calls take: remove retryCount or maxRetryDuration from the file"
+                f"it retries until both limits are reached, {count} retries and {retries.max_retry_duration}, and "
+                "which is later depends on how long the calls take: remove retryCount or maxRetryDuration from the file"
             )
         count = 0
     attempts = 1 + (count or len(begins))
@@ -144,7 +144,7 @@ def _retried(retries: _Retries, timeout: timedelta) -> dict[str, Any]:
         waits.pop()
     if attempts > _MOST_ATTEMPTS or len(waits) > _MOST_WAITS:
         raise InvalidInput(
-            f"it may be retried {attempts - 1} times or more with growing waits: shorten maxRetryDuration"
+            f"it may be retried {attempts - 1} times or more, with growing waits: shorten maxRetryDuration"
         )
     if not waits:
         return {"max_attempts": 1}

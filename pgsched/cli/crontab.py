@@ -29,9 +29,9 @@ _PROGRAM = re.compile(r"(?:python|php|perl|ruby|pypy)[0-9.]*|.*\.(?:sh|py|pl|rb|
 _UNUSED = frozenset({"SHELL", "PATH", "HOME", "LOGNAME", "USER"})
 """Variables that cron uses when it starts a command, and that do not matter when a target is called."""
 _TOLD = {
-    "MAILTO": "pgsched does not mail responses: see on_failure and alerts",
+    "MAILTO": "pgsched sends no mail: use on_failure or alerts instead",
     "TZ": "it only sets the commands' environment: set the schedule's time zone with CRON_TZ or --timezone",
-    "RANDOM_DELAY": "pgsched has no such setting: give the jobs below this line the rule jitter",
+    "RANDOM_DELAY": "pgsched has no such setting: add the rule jitter to the jobs below this line",
 }
 
 
@@ -86,10 +86,10 @@ def _entry(number: int, cron: str, command: str, timezone: str | None, *, with_u
     if not with_user and rest and _is_user(first, rest):
         raise InvalidInput(
             f"line {number} has {first!r:.80}, which looks like a user, before its command: "
-            "use --system for the format of /etc/crontab; if it is a program, write its full path"
+            "use --system for the format of /etc/crontab; if this word is a program, write its full path"
         )
     if not cron.startswith("@") and _LONE_STEP.search(cron):
-        why = f"most crons ignore the step in {cron!r:.80}: write a range with it, such as 5-59/15, or a single value"
+        why = f"most crons ignore the step in {cron!r:.80}: write a range with a step, such as 5-59/15, or one value"
         return LeftOut(number=number, why=why)
     user, command = (first, rest[0]) if with_user else (None, command)
     return CrontabEntry(number=number, cron=cron, command=command, timezone=timezone, user=user)

@@ -94,7 +94,7 @@ def _place(after: str | None) -> UUID | None:
     try:
         return None if after is None else UUID(after)
     except ValueError:
-        raise InvalidInput(f"--after is {after!r}: copy the value of next from the previous page") from None
+        raise InvalidInput(f"--after cannot be {after!r}: copy the value of next from the previous page") from None
 
 
 class DatabaseBackend:

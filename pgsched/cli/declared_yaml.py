@@ -19,8 +19,8 @@ def jobs_in(file: Path) -> Any:
     except OSError as error:
         raise InvalidInput(f"cannot read {file}: {error.strerror}") from error
     except RecursionError:
-        raise InvalidInput(f"{file} is nested too deeply: write fewer levels") from None
-    except (yaml.YAMLError, ValueError, KeyError) as error:  # ValueError and KeyError if a tag does not match its value
+        raise InvalidInput(f"{file} is nested too deeply: use fewer levels") from None
+    except (yaml.YAMLError, ValueError, KeyError) as error:  # the last two if a tag does not match its value
         raise InvalidInput(f"{file} is not YAML: {' '.join(str(error).split())}") from error
     if not isinstance(found, dict) or found.keys() != {"jobs"}:
         raise InvalidInput(f"{file} must be a mapping with jobs and nothing else; settings belong in pgsched.toml")
@@ -32,7 +32,7 @@ def _loaded(text: str) -> Any:
     try:
         node = loader.get_single_node()
         if node is not None and _written_out(node, {}) > len(text) + 16 * 1024 * 1024:
-            raise ValueError("its aliases expand to more than 16 MiB or refer to themselves: write the values out")
+            raise ValueError("its aliases expand to more than 16 MiB, or refer to themselves: write out the values")
         return None if node is None else loader.construct_document(node)
     finally:
         loader.dispose()

@@ -21,12 +21,12 @@ _COLUMNS = ("finished_at", "id", "client", "key", "status", "attempt", "status_c
 @of_job
 @only("key")
 @click.option(
-    "--since", metavar="DURATION", default="1h", show_default=True, help="Only executions that ended within this time."
+    "--since", metavar="DURATION", default="1h", show_default=True, help="Only executions that ended this recently."
 )
 @click.option(
     "--after",
     metavar="ID",
-    help="Only events after this one: an event's id, or the value of next in the previous answer.",
+    help="Only events after this one; an event's id, or the value of next from the previous page.",
 )
 @limit_option
 async def events(backend: Any, limit: int, after: str | None, since: str, **wanted: Any) -> Answer:

@@ -25,7 +25,7 @@ _ADVICE = "Spread the load (give jobs a jitter or a window, move one-shots to ot
     "--per-minute",
     type=click.IntRange(1, coming.MOST_PER_MINUTE),
     metavar="NUMBER",
-    help="A minute with more executions is hot.  [default: the most attempts in any minute of the last 7 days]",
+    help="A minute with more executions than this is hot.  [default: the busiest minute's attempts in the last 7 days]",
 )
 async def forecast(connection: Any, minutes: int, per_minute: int | None) -> Answer:
     """Show how many executions fall due in each coming minute, and which minutes are hot.
@@ -50,8 +50,8 @@ async def forecast(connection: Any, minutes: int, per_minute: int | None) -> Ans
 
 def _said(bound: coming.Bound) -> str:
     if bound.busiest is None:
-        return f"A minute with more than {bound.per_minute:,} executions is hot."
+        return f"Minutes with more than {bound.per_minute:,} executions are hot."
     return (
-        f"A minute with more than {bound.per_minute:,} executions is hot: "
+        f"Minutes with more than {bound.per_minute:,} executions are hot: "
         f"in the busiest minute of the last 7 days, workers made {bound.busiest:,} attempts."
     )

@@ -26,7 +26,7 @@ _STEPS: dict[internal_verbs.Step, str] = {
     "adopted": "created the missing tables",
     "none": "no tables are missing",
     "apart": "the days without a table are not contiguous, or the tables of today and tomorrow do not exist yet",
-    "busy": "the table is in constant use: try again later",
+    "busy": "the table is in constant use: run this again later",
     "going on": "not finished yet: run this again",
 }
 

@@ -19,7 +19,7 @@ from pgsched.store.lookup.named import Kind
 
 Question = Callable[..., Awaitable[Answer]]
 name_argument = click.argument("name", metavar="ID-or-KEY", required=False)
-key_option = click.option("--key", metavar="KEY", help="The key, if it looks like an id.")
+key_option = click.option("--key", metavar="KEY", help="Key; needed only if the key looks like an id.")
 job_option = click.option("--job", metavar="ID-or-KEY", help="Only this job.")
 
 

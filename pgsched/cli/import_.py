@@ -42,7 +42,7 @@ _CLIENT = click.option("--client", metavar="NAME", help="Client that the jobs be
 @click.option(
     "--target",
     metavar="TARGET",
-    help="Target to call for each command; {name} stands for the program's name, {key} for the job's key.",
+    help="Target to call for each command; {name} becomes the program's name, and {key} the job's key.",
 )
 @click.option(
     "--system", is_flag=True, help="The file has the format of /etc/crontab, with a user before each command."
@@ -69,11 +69,11 @@ def _declared(line: CrontabEntry | LeftOut, *, timezone: str | None, target: str
     if zone is None:
         raise InvalidInput("cron runs it in the time zone of its machine: give that zone with --timezone")
     if not words:
-        raise InvalidInput("it is not a single plain command: declare the call by hand, and its conditions, if any")
+        raise InvalidInput("it is not a single plain command: declare the call by hand, with any conditions")
     address = address_of(words)
     if address is None and calls(words):
         raise InvalidInput(
-            "it does more than fetch one URL, or saves the response: "
+            "it does more than fetch one URL, or it saves the response: "
             "declare the call by hand, with its method, headers and payload"
         )
     if address is None and target is None:

@@ -31,11 +31,11 @@ async def show(connection: Any) -> Answer:
 
 @database_command(installation, "set")
 @click.option("--history-days", type=int, metavar="NUMBER", help="Days to keep finished executions.")
-@click.option("--audit-days", type=int, metavar="NUMBER", help="Days to keep the audit log; 0 means for ever.")
+@click.option("--audit-days", type=int, metavar="NUMBER", help="Days to keep the audit log; 0 means forever.")
 @click.option(
     "--archive-history/--no-archive-history",
     default=None,
-    help="Whether a day of history must be archived before it is dropped.",
+    help="Drop a day of history only after it has been archived.",
 )
 @click.option("--hold-after-restart", metavar="DURATION", help="Hold after a crash if workers were away this long.")
 @click.option(

@@ -48,7 +48,7 @@ for _command in (preview, import_):
     type=click.IntRange(0, MOST_OUTCOMES),
     default=0,
     metavar="NUMBER",
-    help="Show this many of each job's latest outcomes.",
+    help="Number of latest outcomes to show for each job.",
 )
 @sort_option
 @page_options()
@@ -74,7 +74,7 @@ async def show(backend: Any, id: UUID) -> Answer:
 @of_one("job")
 @click.option("--target", metavar="TARGET", help="Target to call.")
 @recurrence_options(is_new=False)
-@click.option("--anchor", type=instant, metavar="INSTANT", help="Instant that --every starts from.")
+@click.option("--anchor", type=instant, metavar="INSTANT", help="Instant from which --every counts.")
 @payload_option
 @many_option("--option", "Delivery option; repeatable. Those given replace all current ones.")
 @many_option("--rule", "Recurrence rule; repeatable. Those given replace all current ones.")
@@ -97,9 +97,9 @@ async def edit(backend: Any, id: UUID, force: bool, **given: Any) -> Answer:
     return edited(id, is_changed, planned, "fires next at")
 
 
-_JOB, _PAUSES = of_one("job"), "Pause a job: no more executions are planned until it is resumed."
+_JOB, _PAUSES = of_one("job"), "Pause a job: no further executions are planned until the job is resumed."
 switch(jobs, _JOB, "pause", _PAUSES, "paused", "was already paused")
-switch(jobs, _JOB, "resume", "Resume a paused job from its next instant on.", "resumed", "was already active")
+switch(jobs, _JOB, "resume", "Resume a paused job at its next instant.", "resumed", "was already active")
 switch(jobs, _JOB, "cancel_job", "Cancel a job for good.", "cancelled", "was already cancelled")
 
 

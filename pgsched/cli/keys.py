@@ -42,7 +42,7 @@ def keys() -> None:
     type=click.Choice(SCOPES),
     help="What the key may do; repeatable.",
 )
-@click.option("--expires-at", type=instant, metavar="INSTANT", help="When it expires.  [default: never]")
+@click.option("--expires-at", type=instant, metavar="INSTANT", help="When the key expires.  [default: never]")
 @click.option("--rate", type=click.IntRange(1, 1_000_000), metavar="NUMBER", help="Maximum requests per second.")
 @click.option(
     "--burst",

@@ -107,4 +107,4 @@ def identity(text: str) -> UUID:
     try:
         return UUID(text)
     except ValueError:
-        raise click.BadParameter(f"{text!r} is not an id: write a UUID, as the command list shows it") from None
+        raise click.BadParameter(f"{text!r} is not an id: write a UUID, as shown by the command list") from None

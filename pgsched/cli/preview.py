@@ -30,9 +30,9 @@ _Named = tuple[str | None, str | None, str | None]
 @recurrence_options(is_new=True)
 @many_option("--rule", "Recurrence rule, such as max_runs=3.")
 @click.option(
-    "--identity", metavar="CLIENT/KEY", help="For --cron with H: client and key of the job, e.g. default/nightly."
+    "--identity", metavar="CLIENT/KEY", help="The job's client and key, needed for H in --cron; e.g. default/nightly."
 )
-@click.option("--anchor", metavar="INSTANT", help="Instant that --every starts from.  [default: --from, or the job's]")
+@click.option("--anchor", metavar="INSTANT", help="Instant from which --every counts.  [default: --from, or the job's]")
 @click.option("--from", "after", type=instant, metavar="INSTANT", help="Show instants after this one.  [default: now]")
 @click.option("--count", type=click.IntRange(1, 1000), default=5, show_default=True, help="Number of instants.")
 @json_option
@@ -57,7 +57,7 @@ def preview(
         _preview_job(reply, asking(flags, api), (name, key, client), after, count, given)
         return
     if api is not None or client is not None:
-        raise InvalidInput("--api and --client need a job: name one, or leave them out to preview a schedule")
+        raise InvalidInput("--api and --client need a job: name a job, or leave both flags out to preview a schedule")
     from pgsched.domain.preview import preview
 
     fires = preview(after=after or datetime.now(UTC).replace(microsecond=0), count=count, **given)

@@ -12,7 +12,7 @@ from pgsched.cli.reply import table
 
 _COLUMNS = ("name", "pulled", "waiting", "max_waiting", "full_since", "paused_at", "reason", "weight", "options")
 _queue_options = options(
-    many_option("--option", "Default option for its executions; repeatable. Those given replace all current ones."),
+    many_option("--option", "Default option for executions; repeatable. Those given replace all current ones."),
     click.option("--weight", type=int, metavar="NUMBER", help="Weight in workers that serve several queues, 1 to 100."),
     click.option(
         "--max-waiting", type=int, metavar="NUMBER", help="Maximum waiting executions; scheduling more is refused."
@@ -38,7 +38,7 @@ async def show(backend: Any, name: str) -> Answer:
 
 @command(queues)
 @click.argument("name")
-@click.option("--pulled", is_flag=True, help="Let consumers pull from it; workers do not serve it.")
+@click.option("--pulled", is_flag=True, help="Create a queue that consumers pull from; workers do not serve it.")
 @_queue_options
 @actor_option
 async def create(backend: Any, name: str, pulled: bool, **given: Any) -> Answer:
@@ -65,7 +65,7 @@ async def set_queue(backend: Any, name: str, **given: Any) -> Answer:
 
 
 _NAME = click.argument("name")
-_PAUSES = "Pause a queue: workers start no more of its executions."
+_PAUSES = "Pause a queue: workers start no further executions from it."
 switch(queues, _NAME, "pause_queue", _PAUSES, "paused", "was already paused")
 switch(queues, _NAME, "resume_queue", "Resume a paused queue.", "resumed", "was not paused")
 

@@ -31,13 +31,13 @@ _CALLS = ("called", "executions")
         "--skip-older-than",
         type=duration,
         metavar="DURATION",
-        help="Cancel executions that were due longer ago than this.",
+        help="Cancel executions that are overdue by more than this duration.",
     ),
     click.option(
         "--rate",
         type=Number(0.001, 100_000),
         metavar="NUMBER",
-        help="Maximum overdue executions to fire per second.",
+        help="Maximum number of overdue executions to fire per second.",
     ),
     click.option("--hold-client", "held", multiple=True, metavar="NAME", help="Keep holding this client; repeatable."),
     click.option("--hold", is_flag=True, help="Hold the installation: nothing starts until it is released."),
@@ -54,7 +54,7 @@ async def recover(connection: Any, settings: Settings, hold: bool, release: bool
     said = {"note": given.pop("note"), "actor": given.pop("actor")}
     policy = HoldPolicy(**given, **said)
     if not release and policy != HoldPolicy(**said):
-        raise InvalidInput("--skip-older-than, --rate and --hold-client need --release: add it")
+        raise InvalidInput("--skip-older-than, --rate and --hold-client need --release: add this flag")
     if hold and release:
         raise InvalidInput("--hold and --release cannot be combined: give one of them")
     found = await recovery_preview.preview(connection)

@@ -10,8 +10,8 @@ from pgsched.cli.options import many_option, ordering_key_option, payload_option
 from pgsched.cli.parameters import label
 
 _NOT_SCHEDULED = {
-    "existing": "nothing was scheduled: the id is that of the execution or job that already has this key",
-    "ended": "nothing was scheduled: the id is that of an execution with this key that succeeded within the last 24 "
+    "existing": "nothing was scheduled: the execution or job with the shown id already has this key",
+    "ended": "nothing was scheduled: an execution with this key, whose id is shown, succeeded within the last 24 "
     "hours; give new work another key",
 }
 
@@ -22,7 +22,7 @@ _NOT_SCHEDULED = {
 @click.option("--delay", metavar="DURATION", help="Once, this long from now, e.g. 10m or PT10M.")
 @recurrence_options(is_new=True)
 @payload_option
-@click.option("--client", default="default", show_default=True, metavar="NAME", help="Client that it belongs to.")
+@click.option("--client", default="default", show_default=True, metavar="NAME", help="Client to schedule for.")
 @click.option("--key", metavar="KEY", help="Key, unique per client.")
 @click.option(
     "--on-conflict",

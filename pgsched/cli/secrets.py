@@ -31,7 +31,7 @@ secrets = CommandGroup("secrets")
     "hosts",
     multiple=True,
     metavar="HOST",
-    help="Host that it may be sent to; repeatable.  [default: its previous hosts; none for a new secret]",
+    help="Host that may get the secret; repeatable.  [default: the previous hosts; none for a new secret]",
 )
 @actor_option
 async def put(backend: Any, client: str, name: str, hosts: tuple[str, ...]) -> Answer:

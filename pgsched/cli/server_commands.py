@@ -110,7 +110,7 @@ def _check(settings: Settings, reply: Reply) -> None:
     with explained(), transaction(settings.database_url or "") as connection:
         found = of_host(connection, host)
     if not found:
-        raise NotFound(f"the database knows of no live worker on {host}: check the worker's log")
+        raise NotFound(f"there is no live worker on {host} in the database: check the worker's log")
     reply.give({"workers": found}, f"alive: {', '.join(found)}")
 
 

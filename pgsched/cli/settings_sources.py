@@ -53,8 +53,8 @@ def _from_file(file: Path | None) -> dict[str, Any]:
     except OSError as error:
         raise InvalidSettings(f"cannot read {file}: {error.strerror}") from error
     except RecursionError:
-        raise InvalidSettings(f"{file} is nested too deeply: write fewer levels") from None
-    except ValueError as error:  # invalid TOML or UTF-8, or a number with thousands of digits
+        raise InvalidSettings(f"{file} is nested too deeply: use fewer levels") from None
+    except ValueError as error:  # also raised for invalid UTF-8, and for numbers with thousands of digits
         raise InvalidSettings(f"{file} is not TOML: {error}") from error
     found.pop("jobs", None)  # for pgsched apply
     for name in found:

@@ -113,7 +113,7 @@ class Supervisor:
         self._times_told += 1
         self._told.set()
         if self._times_told == 1:
-            self._report("stopping: finishing what is in flight; a second signal stops at once")
+            self._report("stopping: finishing running executions; a second signal stops at once")
         else:
             self._signal(signal.SIGKILL)
 

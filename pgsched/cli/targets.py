@@ -13,7 +13,7 @@ from pgsched.cli.options import actor_option, note_and_actor, only, page_options
 from pgsched.cli.parameters import instant
 
 _COLUMNS = ("host", "client", "state", "failing_since", "until", "openings", "held", "reason")
-_for_client = click.option("--client", metavar="NAME", help="Only for this client.  [default: for all]")
+_for_client = click.option("--client", metavar="NAME", help="Only for this client.  [default: all clients]")
 
 targets = CommandGroup("targets")
 
@@ -34,7 +34,7 @@ async def list_targets(backend: Any, client: str | None, limit: int, after: str 
     "--until",
     type=instant,
     metavar="INSTANT",
-    help="Restore it at this instant.  [default: only by hand]",
+    help="Restore the host at this instant.  [default: only by hand]",
 )
 @note_and_actor
 async def sideline(backend: Any, host: str, client: str | None, until: datetime | None, note: str | None) -> Answer:

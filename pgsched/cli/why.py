@@ -25,8 +25,8 @@ _STALLS = {
     "--queues {queue}.",
 }
 _HOLDERS = {
-    "client": "Its client {name} has reached its limit, or was held a moment ago: see pgsched limits list --kind "
-    "client.",
+    "client": "Its client {name} has reached its limit, or was on hold until a moment ago: see pgsched limits list "
+    "--kind client.",
     "host": "Its host {name} has reached its limit, or was sidelined by hand: see pgsched limits list "
     "--kind host and pgsched targets list.",
     "queue": "Its queue {name} has reached its limit: see pgsched limits list --kind queue.",
@@ -36,13 +36,13 @@ _HOLDERS = {
     "order": "Another execution with its ordering key {ordering_key} comes first, or blocks the key: see pgsched "
     "executions blocked --client {client}.",
     "worker": "No worker can deliver it: none has {name}. See pgsched status.",
-    "alone": "Worker processes ended while {name} ran, so it waits to run separately from all others.",
+    "alone": "Worker processes ended while {name} ran, so this execution waits to run separately from all others.",
     "error": "It is parked ({reason}). Fix the cause, then reschedule or cancel it.",
 }
 _WITHDRAWN = {
-    "paused": "Its job was paused before it started. It runs if the job is resumed before its instant.",
-    "edited": "Its job was edited after its instant. It runs if the new schedule contains that instant.",
-    "replaced": "Its job was replaced after its instant. It runs if the new schedule contains that instant.",
+    "paused": "Its job was paused before this execution started. It runs if the job is resumed before its instant.",
+    "edited": "Its job was edited after this instant. The execution runs if the new schedule contains the instant.",
+    "replaced": "Its job was replaced after this instant. The execution runs if the new schedule contains the instant.",
 }
 _HOLD = "Its client {client} is held ({note}); release it with pgsched clients release {client}."
 _ENDS = {
@@ -72,7 +72,7 @@ def reasons(
 
 def _who_has_it(row: Execution) -> str:
     if row.lease_owner is None:
-        who = "A consumer has it, or its target answered 202 and will complete it"
+        who = "A consumer has it, or its target responded with 202 and will complete it"
     else:
         who = f"Worker {row.lease_owner} has it"
     return f"{who}; the lease expires at {_at(row.lease_expires_at)} unless it is renewed."
@@ -102,10 +102,10 @@ def _when_it_comes(row: Execution, now: datetime, known: set[str], is_pulled: bo
     elif row.reason is not None and row.reason not in known:
         said.append(f"It is postponed ({row.reason.removeprefix('waits: ')}).")
     if not said and is_pulled:
-        said.append(_of(row, "It is due, but no consumer has claimed it from its queue {queue} yet."))
+        said.append(_of(row, "It is due, but no consumer has yet claimed it from its queue {queue}."))
     return said or [
         "It is due, and nothing on record holds it back: workers are behind (pgsched status shows how late "
-        "the oldest is), or an open transaction has locked it."
+        "the oldest execution is), or an open transaction has locked it."
     ]
 
 

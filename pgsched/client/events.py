@@ -75,7 +75,7 @@ class EventStream:
         pause = self._call.pause(self._retries, self._failures, response)
         if pause is None:
             self._call.read(response)
-            raise PgschedError(f"{response.url} answered {response.status_code} without events")
+            raise PgschedError(f"{response.url} returned {response.status_code} without events")
         self._failures += 1
         return pause
 

@@ -178,7 +178,7 @@ def check_address(base_url: str) -> str:
     if url is None or url.scheme not in ("http", "https"):
         raise InvalidInput(f"{shown} is not the URL of an API: write one such as http://127.0.0.1:8080")
     if url.userinfo:
-        raise InvalidInput(f"{shown} contains a login, which would be sent instead of the key: leave it out")
+        raise InvalidInput(f"{shown} contains a login, which would be sent instead of the key: leave the login out")
     return base_url
 
 
@@ -243,7 +243,7 @@ def _problem(response: httpx.Response) -> PgschedError:
         return _BY_CODE[found.code](found.detail)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, KeyError):
         kind = Unavailable if response.status_code >= 500 else PgschedError
-        return kind(f"{response.url} answered {response.status_code} without a problem document of pgsched")
+        return kind(f"{response.url} returned {response.status_code} without a pgsched problem document")
 
 
 _BY_CODE = {kind.code: kind for kind in all_errors()}

@@ -50,13 +50,13 @@ class App:
         invalid clients, and for a function with parameters that pgsched cannot fill.
         """
         if not isinstance(name, str):
-            raise InvalidInput(f'{name!r:.80} is not a handler name: write one, as in @app.handler("send_email")')
+            raise InvalidInput(f'{name!r:.80} is not a handler name: write a string, as in @app.handler("send_email")')
         parse_target(f"{Scheme.PYTHON}:{name}")
         callers, seconds = checked_clients(clients), checked_heartbeat(heartbeat)
 
         def register(function: _F) -> _F:
             if name in self.handlers:
-                raise InvalidInput(f"there is already a handler {name!r}: give this one another name")
+                raise InvalidInput(f"there is already a handler {name!r}: give this handler another name")
             self.handlers[name] = Handler(name, function, callers, self._around, seconds)
             return function
 

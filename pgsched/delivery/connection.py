@@ -161,7 +161,7 @@ class Connection(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         if self._heard.complete:
-            raise Malformed("a second answer follows it")
+            raise Malformed("a second response follows it")
 
     def on_status(self, reason: bytes) -> None:
         self._heard.reason += reason

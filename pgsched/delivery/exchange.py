@@ -85,7 +85,7 @@ class Dropped(DeliveryFailed):
     """The connection ended before the head of a response was complete."""
 
     def __init__(self, received: int, cause: BaseException | None) -> None:
-        when = "in the middle of the answer's head" if received else "before an answer"
+        when = "in the middle of the response head" if received else "before a response"
         because = f": {describe(cause)}" if cause else ""
         super().__init__(f"the connection was closed {when}{because}")
 
@@ -94,4 +94,4 @@ class Malformed(DeliveryFailed):
     """The received bytes are not exactly one HTTP response."""
 
     def __init__(self, why: str) -> None:
-        super().__init__(f"the answer is malformed: {why}")
+        super().__init__(f"the response is malformed: {why}")

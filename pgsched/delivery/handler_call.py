@@ -86,12 +86,12 @@ class Handler:
         )
         if heartbeat is not None and not self.is_async:
             raise InvalidInput(
-                f"the handler {name!r} has a heartbeat but is not async, and threads cannot be stopped: define it "
+                f"the handler {name!r} is not async but has a heartbeat, and threads cannot be stopped: define it "
                 "with async def, and make sure that its decorators return async functions"
             )
         if self.wants_connection and not self.is_async:
             raise InvalidInput(
-                f"the handler {name!r} takes the connection, which is asynchronous, but is not async: define it "
+                f"the handler {name!r} is not async but takes the connection, which is asynchronous: define it "
                 "with async def, and make sure that its decorators return async functions"
             )
 

@@ -53,7 +53,7 @@ def _resolved(handler: str, function: Callable[..., Any], parameter: inspect.Par
     except Exception as error:
         raise InvalidInput(
             f"the handler {handler!r} has a payload of type {parameter.annotation!r}, which cannot be resolved "
-            f"({error}): import or define it at the top of the module, outside TYPE_CHECKING"
+            f"({error}): import or define the type at the top of the module, outside TYPE_CHECKING"
         ) from error
 
 
@@ -85,7 +85,7 @@ def _by_msgspec(handler: str, kind: Any) -> Decode:
     except (TypeError, NameError) as error:
         raise InvalidInput(
             f"the handler {handler!r} has a payload of type {kind!r}, which cannot be decoded from JSON ({error}): "
-            "annotate it with a Struct, a dataclass, a TypedDict or a pydantic model, or with Any"
+            "annotate the payload with a Struct, a dataclass, a TypedDict or a pydantic model, or with Any"
         ) from error
 
     def decode(payload: bytes | None) -> Any:
@@ -133,7 +133,7 @@ def _by_pydantic(handler: str, kind: Any) -> Decode:
 def _told(error: "ValidationError") -> str:
     """Describes what does not match, and where. Omits values, because more people may read reasons than payloads."""
     found = error.errors(include_url=False, include_context=False, include_input=False)
-    told = [f"{one['msg']} - at {'.'.join(map(str, one['loc'])) or 'the whole'}" for one in found[:_MOST_TOLD]]
+    told = [f"{one['msg']} - at {'.'.join(map(str, one['loc'])) or 'the top level'}" for one in found[:_MOST_TOLD]]
     return "; ".join(told) + (f"; and {len(found) - _MOST_TOLD} more" if len(found) > _MOST_TOLD else "")
 
 

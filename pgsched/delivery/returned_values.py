@@ -22,7 +22,7 @@ def succeeded(result: Any) -> Succeeded:
     if result is None:
         return DONE
     if isinstance(result, _OF_GENERATORS):
-        raise FinalFailure("the handler returned a generator, so none of its code ran; return once, without yield")
+        raise FinalFailure("the handler returned a generator, so its code did not run; return once, without yield")
     try:
         encoded = encode_json(result)
     except Exception as error:  # encoding may run the value's own code

@@ -23,7 +23,7 @@ from pgsched.store.ends import transactional_targets
 _PREFIX = len("sql:")
 _TIMED_OUT, _UNDEFINED = "57014", "42883"
 _NO_ROLE = (
-    "client {client} has no role to call functions as; set its database_role, or sql_role for all clients without one"
+    "client {client} has no role for calling functions; set its database_role, or sql_role for all clients without one"
 )
 _GRACE = 2.0  # seconds that a cancelled function has to end by itself before its connection is cut
 # Errors in the set-up or the request, which another attempt would only repeat.

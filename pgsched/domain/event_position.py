@@ -28,7 +28,7 @@ _TEXT = re.compile(
 )
 _BEFORE = timedelta(days=1)
 _LAST = 2**36  # seconds; no position has a later time
-_HOW = "not the id of an event: send the id of the last event that was read, or leave it out"
+_HOW = "not the id of an event: send the id of the last event that was read, or leave the id out"
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,7 +180,7 @@ def _date(text: str) -> date:
     try:
         found = date.fromisoformat(text)
     except ValueError:
-        raise InvalidSchedule(f"exclude {text!r} is not a date: write one that exists, such as 2026-12-25") from None
+        raise InvalidSchedule(f"exclude {text!r} is not a date that exists: write one such as 2026-12-25") from None
     if found.year not in _YEARS:
         raise InvalidSchedule(f"exclude {text!r} is out of range: write a year from {_YEARS[0]} to {_YEARS[-1]}")
     return found

@@ -138,8 +138,8 @@ def _parse_options(raw: bytes | None, *defaults: bytes) -> Options:
             given = _merged(given, _object(default))
         found = {_FIELDS.get(name, name): _DECODERS.get(name, _as_it_is)(value) for name, value in given.items()}
     except (AttributeError, KeyError, TypeError, ValueError, InvalidInput):
-        # The message omits the value, which may be a secret that somebody wrote instead of the secret's name.
-        raise InvalidOptions("the options are not valid: write them as in the reference of options") from None
+        # The message omits the value, in which somebody may have written a secret instead of its name.
+        raise InvalidOptions("the options are not valid: write them as described in the options reference") from None
     if unknown := sorted(given.keys() - set(OPTIONS)):
         raise InvalidOptions(f"there is no option {unknown[0][:64]!r}; the options are {', '.join(OPTIONS)}")
     headers = found.get("headers", ())

@@ -171,7 +171,7 @@ def _check_bounds(rules: Rules) -> None:
         at = instant_of(item.fire_at, "fire_at") if item.fire_at is not None else None
         if at and ((rules.starts_at and at < rules.starts_at) or (rules.ends_at and at >= rules.ends_at)):
             raise InvalidSchedule(
-                f'fire_at {item.fire_at} in "also" is not between starts_at and ends_at: leave it out'
+                f'fire_at {item.fire_at} in "also" is not between starts_at and ends_at: leave this item out'
             )
 
 
@@ -216,7 +216,9 @@ def check_whole_seconds(every: Every) -> None:
     ``exclude``.
     """
     if every.interval % timedelta(seconds=1):
-        raise InvalidSchedule("with also or exclude, every must be whole seconds: write PT2S rather than PT1.5S")
+        raise InvalidSchedule(
+            "with also or exclude, every must be a whole number of seconds: write PT2S rather than PT1.5S"
+        )
 
 
 def _exclude(key: str, value: Any) -> tuple[Exclusion, ...]:

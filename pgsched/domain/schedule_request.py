@@ -34,7 +34,8 @@ def check_request(
     kinds = [name for name, value in given.items() if value is not None]
     if len(kinds) > 1:
         raise InvalidSchedule(
-            f"{' and '.join(kinds)} cannot be combined: give at most one of them; without any, the execution fires now"
+            f"{' and '.join(kinds)} cannot be combined: give at most one of them; if none is given, the execution "
+            "fires now"
         )
     _only_with("cron", cron, gap=parts.get("gap"), overlap=parts.get("overlap"))
     _only_with("every", every, anchor=parts.get("anchor"))

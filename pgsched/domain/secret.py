@@ -46,7 +46,7 @@ def parse_signing_secret(text: str) -> bytes:
     Raises InvalidInput if the text has another form or does not encode the 24 to 64 bytes that Standard Webhooks
     requires.
     """
-    wanted = f"this is not a signing secret; write {_SIGNING_PREFIX} and the base64 of 24 to 64 random bytes"
+    wanted = f"this is not a signing secret; write {_SIGNING_PREFIX} followed by the base64 of 24 to 64 random bytes"
     if not text.startswith(_SIGNING_PREFIX):
         raise InvalidInput(wanted)
     try:

@@ -58,7 +58,7 @@ def _value(name: str, item: str, drawn: int) -> str:
     low, high = (int(found[1]), int(found[2])) if given else (lowest, highest)
     if not lowest <= low < high <= highest:
         raise InvalidSchedule(
-            f"cron {name} {item!r} has an invalid range: write one from {lowest} to {highest}, the lower end first"
+            f"cron {name} {item!r} has an invalid range: write one within {lowest}-{highest}, with the lower end first"
         )
     if found[3] is None:
         last = high if given or name != DAY_OF_MONTH else _EVERY_MONTH_HAS

@@ -74,7 +74,7 @@ def canonical_host(host: str) -> str:
     if host.startswith("["):
         meant = _only_form(host[1:-1])
         if meant != host:
-            raise InvalidTarget(f"the host {_shown(host)} is not in the canonical form of an address: write {meant}")
+            raise InvalidTarget(f"the host {_shown(host)} is not an address in canonical form: write {meant}")
     elif _ENDS_IN_NUMBER.search(host) and _IPV4.fullmatch(host) is None:
         raise InvalidTarget(
             f"the host {_shown(host)} is not a valid address: write four numbers from 0 to 255, such as 192.0.2.7"

@@ -28,21 +28,21 @@ OF_WORKERS: Mapping[str, Metric] = {
     "pgsched_worker_wait_seconds": Metric(
         "histogram", ("queue",), "Time from when an attempt was both due and claimed until it started."
     ),
-    "pgsched_attempt_duration_seconds": Metric("histogram", ("queue",), "How long attempts took."),
+    "pgsched_attempt_duration_seconds": Metric("histogram", ("queue",), "Duration of attempts."),
     "pgsched_claims": Metric("counter", (), "Claims that were answered."),
     "pgsched_claimed_executions": Metric("counter", (), "Executions that were claimed."),
-    "pgsched_claim_duration_seconds": Metric("histogram", (), "How long claims took."),
+    "pgsched_claim_duration_seconds": Metric("histogram", (), "Duration of claims."),
     "pgsched_settled_executions": Metric(
-        "counter", ("status",), "Executions whose outcome was settled, by their status afterwards."
+        "counter", ("status",), "Executions that were settled, by their resulting status."
     ),
-    "pgsched_settle_duration_seconds": Metric("histogram", (), "How long it took to settle a batch of outcomes."),
+    "pgsched_settle_duration_seconds": Metric("histogram", (), "Time taken to settle a batch of outcomes."),
     "pgsched_events": Metric("counter", ("event",), "Events, by their name in the log."),
     "pgsched_worker_in_hand": Metric("gauge", (), "Executions that worker processes have claimed but not settled."),
     "pgsched_worker_capacity": Metric(
         "gauge", (), "Maximum number of executions that worker processes can currently hold."
     ),
     "pgsched_worker_running": Metric("gauge", (), "Attempts that are running."),
-    "pgsched_worker_room": Metric("gauge", ("process",), "How many more executions a worker process could claim."),
+    "pgsched_worker_room": Metric("gauge", ("process",), "Further executions that a worker process could claim."),
     "pgsched_worker_processes": Metric(
         "gauge", (), "Processes of this command that were active within the last minute."
     ),
@@ -55,7 +55,7 @@ OF_THE_DATABASE: Mapping[str, Metric] = {
     "pgsched_database_up": Metric("gauge", (), "1 if the database metrics could be read, 0 if not."),
     "pgsched_due": Metric("gauge", ("queue",), "Executions that are due but not claimed, up to 4,000 per queue."),
     "pgsched_oldest_due_seconds": Metric(
-        "gauge", ("queue",), "How late the oldest due but unclaimed execution is; 0 if there is none."
+        "gauge", ("queue",), "Lateness of the oldest due but unclaimed execution; 0 if there is none."
     ),
     "pgsched_leased": Metric("gauge", ("queue",), "Executions that workers have claimed, up to 4,000 per queue."),
     "pgsched_scheduled": Metric(

@@ -175,5 +175,7 @@ async def _undone_async(connection_or_session: Any) -> AsyncIterator[None]:
 
 def _own(connection_or_session: Any, handler: Handler) -> psycopg.AsyncConnection[Any]:
     if not isinstance(connection_or_session, psycopg.AsyncConnection):
-        raise InvalidInput(f"{handler.name!r} takes a connection of psycopg: schedule it on one, or use run_due")
+        raise InvalidInput(
+            f"{handler.name!r} takes a psycopg connection: schedule it on a psycopg connection, or use run_due"
+        )
     return connection_or_session

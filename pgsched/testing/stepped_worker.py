@@ -115,7 +115,7 @@ class SteppedWorker:
         connection = await self._parts.chores.get()
         while await self._step(connection):
             if len(self._noted) > most:
-                raise AssertionError(f"after {most} attempts something is still due: {self._noted[-1][0].target}")
+                raise AssertionError(f"after {most} attempts, an execution is still due: {self._noted[-1][0].target}")
         return await self._report(connection)
 
     async def _step(self, connection: Connection) -> bool:

@@ -70,7 +70,7 @@ async def test_a_key_used_by_two_clients_needs_the_client_parameter(
             _make(db, name, path, key, client)
         unclear = await _ask(api, name, method, path, key)
         assert (unclear.status_code, unclear.json()["code"]) == (422, "pgsched.invalid_input"), name
-        assert "name the client, one of one, two" in unclear.json()["detail"]
+        assert "name one of the clients one, two" in unclear.json()["detail"]
         found = await _ask(api, name, method, path, key, "?client=two")
         assert found.is_success, (name, found.text)
         missing = await _ask(api, name, method, path, f"{key}-none")

@@ -65,7 +65,7 @@ async def test_a_statement_without_an_answer_fails_at_the_request_timeout(
             pid = connection.info.backend_pid
         database._longest = 0.3
         async with _standing_still(pid):
-            with pytest.raises(Unavailable, match=r"did not answer within 0.3 s"):
+            with pytest.raises(Unavailable, match=r"did not respond within 0.3 s"):
                 async with database.connection() as connection:
                     await connection.execute("select 1")
 

@@ -74,7 +74,7 @@ def test_the_dashboard_works_by_keyboard_and_has_no_axe_violations(
         "Cancelled.",
         "Held: no further executions of this client start until it is released.",
         "Released.",
-        "Set. It applies to executions that have not started.",
+        "Set. This applies to executions that have not started.",
         "Removed.",
         "Sidelined: the host is not called until it is restored.",
         "Restored: the host gets a few executions a second at first, then more.",

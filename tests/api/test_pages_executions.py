@@ -102,7 +102,7 @@ def test_a_timeline_includes_dependencies_and_edits() -> None:
         ({"status": "retrying", "attempt": 1, "fire_at": NOON + timedelta(hours=1)}, "Waits until attempt 2 is due"),
         ({}, "Due, and nothing on record holds it back"),
         ({"status": "running", "attempt": 1, "lease_owner": 7}, "Attempt 1 is running on worker 7"),
-        ({"status": "running", "attempt": 1}, "Attempt 1 is with a consumer or its target"),
+        ({"status": "running", "attempt": 1}, "Attempt 1 is with a consumer or the target"),
         ({"status": "failed", "finished_at": NOON}, "Failed"),
     ],
 )

@@ -56,10 +56,10 @@ def test_the_week_view_omits_runs_cancelled_in_advance() -> None:
 
 async def test_the_job_page_lists_runs_cancelled_in_advance(page: httpx.AsyncClient, db: Connection) -> None:
     id = schedule(db, client="shop", cron="30 4 * * *", key="report")
-    assert "Cancelled in advance" not in (await page.get(f"/jobs/{id}")).text
+    assert "cancelled in advance" not in (await page.get(f"/jobs/{id}")).text
     row = planned(db, id, ahead="1 day")
     call(db, "cancel", id=row)
-    assert "Cancelled in advance, so left out" in (await page.get(f"/jobs/{id}")).text
+    assert "Left out, because they were cancelled in advance" in (await page.get(f"/jobs/{id}")).text
 
 
 def test_the_week_view_stops_computing_jobs_at_its_time_limit() -> None:

@@ -108,4 +108,4 @@ async def test_pages_do_not_wait_for_slow_doctor_checks(
         assert "Partitions exist for" in whole
     may_go_on.set()
     await findings(page)
-    assert "checks were made" in (await page.get("/database")).text
+    assert "checks were run" in (await page.get("/database")).text

@@ -33,7 +33,7 @@ async def test_a_worker_can_be_drained_and_resumed_on_its_page(page: httpx.Async
     done = column(db, "select action from pgsched.audit_log where authenticated ~ 'ann' order by id")
     assert done == ["pause", "resume"]
     for gone in (await page.get("/workers/99"), await page.post("/workers/99/drain")):
-        assert (gone.status_code, "It has left" in gone.text) == (404, True)
+        assert (gone.status_code, "other workers took over" in gone.text) == (404, True)
 
 
 async def test_former_workers_are_listed_as_lost_or_stopped(page: httpx.AsyncClient, db: Connection) -> None:

@@ -47,7 +47,7 @@ async def test_without_secret_keys_the_error_names_the_setting(database_url: str
 
 async def test_an_invalid_signing_secret_is_refused_and_not_repeated(api: httpx.AsyncClient) -> None:
     answer = await api.post("/v1/clients/shop/signing-secret", json={"secret": "whsec_hush"})
-    assert (answer.status_code, "whsec_ and the base64" in answer.json()["detail"]) == (422, True)
+    assert (answer.status_code, "whsec_ followed by the base64" in answer.json()["detail"]) == (422, True)
     assert "hush" not in answer.text
 
 

@@ -181,7 +181,7 @@ def test_apply_shows_changes_and_writes_nothing_in_a_dry_run(
     file.write_text(FILE.replace("15m", "20m").replace('key = "nightly"', 'key = "new"'), encoding="utf-8")
     found = apply()
     assert "changed   shop/poll  (every)\n  before  " in found.stdout
-    assert found.stderr == "note: no longer declared, but kept (--prune cancels them): default/nightly\n"
+    assert found.stderr == "note: kept, although no longer declared (--prune cancels these jobs): default/nightly\n"
     assert json.loads(apply("--prune", "--json").stdout)["removed"] == 1
 
 

@@ -71,7 +71,7 @@ CASES: list[tuple[list[str], str]] = [
     (["bulk", "replay", "--client", "a", "--rate", "fast"], "rate"),
     (["bulk", "replay", "--client", "a", "--new-target", "shop.example"], "write one of https://host/path"),
     (["dead-letters", "list", "--host", "127.0.0.1:9300"], "write 127.0.0.1, which finds targets on any port"),
-    (["bulk", "show", "settle-42"], "write a UUID, as the command list shows it"),
+    (["bulk", "show", "settle-42"], "write a UUID, as shown by the command list"),
     (["bulk", "replay", "--client", ""], "must be a string"),
     (["bulk", "discard"], "at least one"),
     (["jobs", "preview"], "cron"),

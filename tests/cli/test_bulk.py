@@ -103,7 +103,7 @@ def test_a_backfill_can_be_counted_started_listed_and_watched(
     [item] = answer(run, "list", "--job", "hourly")["items"]
     assert (item["id"], item["rate"], item["action"]) == (started["id"], 0.5, "backfill")
     db.execute("update pgsched.bulk_operations set state = 'finished', total = 24, done = 24")
-    text = "backfill: 24 done, 0 skipped, 0 failed; 24 of its runs have finished, of which 0 failed\n"
+    text = "backfill: 24 done, 0 skipped, 0 failed; 24 runs have finished, of which 0 failed\n"
     assert run("bulk", "show", started["id"], "--watch").stderr == text
     for wrong in (day[2:], (*day[:5], "8999-03-02T00:00:00Z"), (*day, "--rate", "0")):
         assert run("bulk", "backfill", *wrong).exit_code == 2, wrong

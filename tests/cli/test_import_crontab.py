@@ -38,7 +38,7 @@ def test_crontab_entries_become_declarations(run: Run) -> None:
          "payload": {"command": ["/opt/shop/report.sh", "--weekly"]}},
     ]  # fmt: skip
     assert left == [
-        "left out line 3: MAILTO: pgsched does not mail responses: see on_failure and alerts",
+        "left out line 3: MAILTO: pgsched sends no mail: use on_failure or alerts instead",
         "left out line 9: cron runs it in the time zone of its machine: give that zone with --timezone",
     ]
 

@@ -65,7 +65,7 @@ def test_why_shows_what_a_due_execution_waits_for(given: dict[str, Any], sentenc
 
 def test_why_shows_that_a_pulled_queue_waits_for_a_consumer() -> None:
     [said] = reasons(_execution(), Around(now=NOON, is_pulled=True))
-    assert "no consumer has claimed it from its queue orders" in said
+    assert "no consumer has yet claimed it from its queue orders" in said
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_why_explains_a_held_execution_without_a_gate() -> None:
 def test_why_names_a_running_executions_lease_holder() -> None:
     running = {"status": "running", "lease_expires_at": NOON}
     assert reasons(_execution(**running, lease_owner=7), AT_NOON)[0].startswith("Worker 7 has it")
-    assert reasons(_execution(**running), AT_NOON)[0].startswith("A consumer has it, or its target answered 202")
+    assert reasons(_execution(**running), AT_NOON)[0].startswith("A consumer has it, or its target responded with 202")
 
 
 def test_why_shows_how_to_release_a_held_client(run: Run, ask: Callable[..., dict[str, Any]], db: Db) -> None:

@@ -84,7 +84,7 @@ async def async_generator() -> AsyncIterator[int]:
 @pytest.mark.parametrize(
     ("function", "says"),
     [
-        (sync_connection, "takes the connection, which is asynchronous, but is not async: define it with async def"),
+        (sync_connection, "is not async but takes the connection, which is asynchronous: define it with async def"),
         (too_many, "has a parameter 'third' that pgsched cannot fill"),
         (keyword_only, "has a parameter 'shop' that pgsched cannot fill"),
         (by_position, "leave out the /"),

@@ -45,7 +45,7 @@ async def test_a_non_http_answer_is_reported_as_malformed(answer: bytes) -> None
     async with peer(saying(answer)) as target:
         outcome = failure(await deliver(target.url))
     assert outcome.retryable
-    assert outcome.error.startswith("the answer is malformed: ")
+    assert outcome.error.startswith("the response is malformed: ")
     assert target.on == [1]
 
 
@@ -194,7 +194,7 @@ async def flood(*, first: bytes, forever: bytes) -> tuple[Outcome, int]:
 )
 async def test_an_endless_head_is_abandoned(first: bytes, forever: bytes, why: str) -> None:
     outcome, sent = await flood(first=first, forever=forever)
-    assert outcome == Failed(error=f"the answer is malformed: {why}", retryable=True)
+    assert outcome == Failed(error=f"the response is malformed: {why}", retryable=True)
     assert sent < 200 * LONGEST_HEAD
 
 
@@ -216,7 +216,7 @@ async def test_an_endless_body_is_cut_off_and_the_status_counts(first: bytes, fo
 async def test_a_head_with_too_many_headers_is_refused() -> None:
     async with peer(saying(b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * (MOST_HEADERS + 1) + b"\r\n")) as target:
         outcome = await deliver(target.url)
-    error = f"the answer is malformed: it has more than {MOST_HEADERS} headers"
+    error = f"the response is malformed: it has more than {MOST_HEADERS} headers"
     assert outcome == Failed(error=error, retryable=True)
 
 

@@ -348,4 +348,4 @@ async def test_bytes_received_before_the_request_are_not_taken_as_its_answer() -
         exchange.turn = loop.create_future()
         connection.start(exchange)
     assert (exchange.status, state.hosts) == (0, {})
-    assert "closed before an answer" in str(exchange.error)
+    assert "closed before a response" in str(exchange.error)

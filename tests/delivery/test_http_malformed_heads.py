@@ -98,7 +98,7 @@ async def test_an_endless_malformed_head_is_abandoned(forever: bytes, why: str) 
     async with peer(flooding) as target, calling() as channel:
         outcome = await channel.deliver(execution(target.url), Options(), 30)
         await stopped.wait()
-    assert outcome == Failed(error=f"the answer is malformed: {why}", retryable=True)
+    assert outcome == Failed(error=f"the response is malformed: {why}", retryable=True)
 
 
 async def test_a_malformed_head_cut_off_early_is_a_failure() -> None:
@@ -109,7 +109,7 @@ async def test_a_malformed_head_cut_off_early_is_a_failure() -> None:
     async with peer(ending) as target:
         outcome = await deliver(target.url)
     assert isinstance(outcome, Failed)
-    assert outcome.error == "the connection was closed in the middle of the answer's head"
+    assert outcome.error == "the connection was closed in the middle of the response head"
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,7 @@ def test_composite_deferred_and_plain_annotations_are_decoded(kind: Any, payload
         (Data, b'{"order": "secret"}', "Expected `int`, got `str` - at `$.order`"),
         (list[Typed], b'[{"order": "secret"}]', "Expected `int`, got `str` - at `$[0].order`"),
         (Model, b'{"order": "secret"}', "unable to parse string as an integer - at order"),
-        (Model, None, "Input should be an object - at the whole"),
+        (Model, None, "Input should be an object - at the top level"),
         (pydantic.PositiveInt, b"0", "Input should be greater than 0"),
         (Bounded, b'{"order": 0}', "greater than 0 - at order"),
         (list[Bounded], b'[{"order": 1, "under": [{"order": -1}]}]', "greater than 0 - at 0.under.0.order"),

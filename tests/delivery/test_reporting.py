@@ -224,5 +224,5 @@ def test_an_invalid_heartbeat_is_refused(heartbeat: Any) -> None:
 def test_a_heartbeat_for_a_sync_handler_is_refused() -> None:
     def work() -> None: ...
 
-    with pytest.raises(InvalidInput, match="has a heartbeat but is not async"):
+    with pytest.raises(InvalidInput, match="is not async but has a heartbeat"):
         App().handler("work", heartbeat=timedelta(seconds=30))(work)

@@ -43,5 +43,5 @@ def test_a_signature_matches_the_example_of_the_standard() -> None:
     "text", ["", "secret", "whsec_", "whsec_!!!!", "whsec_c2hvcnQ=", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"]
 )
 def test_an_invalid_secret_is_refused(text: str) -> None:
-    with pytest.raises(InvalidInput, match="write whsec_ and the base64"):
+    with pytest.raises(InvalidInput, match="write whsec_ followed by the base64"):
         parse_signing_secret(text)

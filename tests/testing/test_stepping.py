@@ -124,7 +124,7 @@ def test_an_endless_chain_of_due_executions_is_stopped(
         pgsched.schedule(db, "python:again")
 
     again()
-    with pytest.raises(AssertionError, match="after 3 attempts something is still due: python:again"):
+    with pytest.raises(AssertionError, match="after 3 attempts, an execution is still due: python:again"):
         pgsched_kit.run_due(most=3)
 
 

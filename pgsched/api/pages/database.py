@@ -18,7 +18,7 @@ PAGES_OF_CHECKS = {
     "releases": ("/workers", "Workers"),
     "handlers": ("/workers", "Workers"),
     "queues": ("/queues", "Queues"),
-    "late": ("/executions?status=scheduled&sort=oldest", "The oldest that are due"),
+    "late": ("/executions?status=scheduled&sort=oldest", "The oldest due executions"),
     "objectives": ("/clients", "Clients"),
     "jobs": ("/jobs", "Jobs"),
     "changes": ("/bulk", "Bulk operations"),

@@ -23,8 +23,8 @@ _STALLS = {
     "waits: the queue is paused": "Its queue is paused",
     "waits: no worker serves the queue": "No running worker serves its queue",
 }
-_ENDED_WITHIN = "No gate held it: workers were busy or away, its queue was paused, or a lock blocked it."
-_BACKED_OFF = "The back-off after a failure, and any other delay while no gate held it."
+_ENDED_WITHIN = "No gate held the execution: workers were busy or absent, its queue was paused, or a lock blocked it."
+_BACKED_OFF = "The back-off after a failure, and any other delay while no gate held the execution."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ def timeline_of(
 
 def _for_when(row: Execution) -> str:
     if row.scheduled_for is None:
-        return "without an instant: it is held"
+        return "without an instant, so it is held"
     is_later = row.scheduled_for - row.created_at >= _NOTICED
     return f"for {row.scheduled_for:%Y-%m-%d %H:%M:%S} UTC" if is_later else "to run immediately"
 
@@ -145,7 +145,7 @@ def _now(
 ) -> list[TimelineStep]:
     if row.status == "running":
         until = f"lease until {row.lease_expires_at:%H:%M:%S} UTC" if row.lease_expires_at else None
-        who = f"running on worker {row.lease_owner}" if row.lease_owner is not None else "with a consumer or its target"
+        who = f"running on worker {row.lease_owner}" if row.lease_owner is not None else "with a consumer or the target"
         return [TimelineStep(at=None, kind="plain", title=f"Attempt {row.attempt} is {who}", text=until)]
     if row.status == "held":
         return _held(row, [one.after_id for one in dependencies if one.finished_at is None], now)

@@ -71,7 +71,7 @@ def problem_of(found: DatabaseSettings) -> str | None:
     ):
         if value != wanted:
             return (
-                f"{name} is {value}, and it must be {wanted} in all sessions, including those of services: "
+                f"{name} is {value}, but it must be {wanted} in all sessions that use pgsched: "
                 f"alter database … reset {name}, or the same for the role"
             )
     return None

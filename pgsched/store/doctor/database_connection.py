@@ -32,7 +32,7 @@ async def pooler(ground: CheckContext) -> list[Finding]:
         return [
             warning(
                 f"the pooler that database_url leads to has no free connections: {full}",
-                why="Whatever needs a connection has to wait for one.",
+                why="Everything that needs a connection has to wait.",
                 do="Make its pool larger: ten connections per worker process and ten per API process.",
             )
         ]
@@ -40,7 +40,7 @@ async def pooler(ground: CheckContext) -> list[Finding]:
         return [
             note(
                 "database_url leads to a pooler that uses one server connection for each session",
-                why="This is fine, but it needs as many server connections as the workers and the API open.",
+                why="This works, but needs a server connection for each one that the workers and the API open.",
                 do="Nothing.",
             )
         ]
@@ -82,7 +82,7 @@ async def round_trip(ground: CheckContext) -> list[Finding]:
 def _slow(took: float) -> Finding:
     return warning(
         f"a notification took {seconds_in(took)} to arrive",
-        why="Executions that are due at once start that much later.",
+        why="Executions that are due immediately start later by this time.",
         do="Check the server's load, and how long commits take: the disk may be slow, or commits may wait for a "
         "standby.",
     )
@@ -106,7 +106,7 @@ async def clock(ground: CheckContext) -> list[Finding]:
     side = "behind" if theirs > after else "ahead of"
     return [
         warning(
-            f"the clock of this machine is {seconds_in(skew)} {side} the database's",
+            f"this machine's clock is {seconds_in(skew)} {side} the database's",
             why="Executions follow the database's clock, but instants that are computed here, and tokens and "
             "certificates that are checked here, follow this machine's.",
             do="Synchronise both machines' clocks with the same source: see chronyc tracking, or timedatectl "

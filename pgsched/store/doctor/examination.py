@@ -121,7 +121,7 @@ async def examine(
         if not is_there and name not in _WITHOUT_THE_SCHEMA:
             continue
         if time.monotonic() > until:
-            findings.append(_plain(_unmade(f"the checks before it took longer than {_ALL:g} seconds"), name))
+            findings.append(_plain(_unmade(f"the earlier checks took longer than {_ALL:g} seconds"), name))
             continue
         findings += await make(lend, name, check, url=url, ring=ring)
         made.append(name)
@@ -174,7 +174,7 @@ def _plain(finding: Finding, check: str) -> Finding:
 
 
 def _away(failure: Exception) -> Finding:
-    said = " ".join(str(failure).split())[:500] or "it did not answer in time"
+    said = " ".join(str(failure).split())[:500] or "it did not respond in time"
     found = error(
         said if isinstance(failure, Unavailable) else f"the database cannot be reached: {said}",
         why="Nothing is scheduled or delivered until it is back; executions that become due in the meantime are "

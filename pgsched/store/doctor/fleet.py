@@ -36,8 +36,8 @@ def _fault_of(worker: RegisteredWorker) -> Finding | None:
             f"worker {worker.id} is lost: it no longer has a session here, and has not released its executions",
             why="Its executions are delivered again once another worker that serves its queues has taken them over. "
             "Its process has either ended, or is running but cannot log in.",
-            do="Read its log: a process that is still running logs why it lost the database. If it has ended, start "
-            "a worker "
+            do="Read its log: a process that is still running logs why it lost the database. If the process has "
+            "ended, start a worker "
             "for the same queues (pgsched worker).",
         )
     return error(
@@ -80,7 +80,7 @@ async def releases(ground: CheckContext) -> list[Finding]:
         return [
             warning(
                 f"workers of {len(found)} releases are running: {', '.join(found)}",
-                why="That is fine during an upgrade, but not for longer.",
+                why="This is fine during an upgrade, but not permanently.",
                 do="Replace the workers of the older release.",
             )
         ]
@@ -111,7 +111,7 @@ def _stall(queue: overview.QueueState, late: float | None) -> Finding:
     if queue.paused:
         return note(
             f"the queue {queue.name} is paused{waits}",
-            why="No execution in it starts until it is resumed.",
+            why="None of its executions start until the queue is resumed.",
             do=f"Run pgsched queues resume {queue.name} once the reason for the pause is gone.",
         )
     say = error if late else warning
@@ -128,7 +128,7 @@ async def handlers(ground: CheckContext) -> list[Finding]:
         error(
             f"no running worker has {one.needs}, which {counted(one.held, 'execution')} "
             f"{'needs' if one.held == 1 else 'need'}",
-            why="They are held until a worker that can deliver them starts; no attempt is counted.",
+            why="These executions are held until a worker that can deliver them starts; no attempt is counted.",
             do="Start a worker whose application registers that handler or, for a kind of target, has its settings. "
             "If the name is wrong, correct it where the executions are scheduled, and edit the waiting executions.",
         )

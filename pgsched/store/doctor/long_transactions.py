@@ -86,7 +86,7 @@ def _unseen(sessions: int, ground: CheckContext) -> Finding:
         f"{counted(sessions, 'session')} of other logins {'has' if sessions == 1 else 'have'} a transaction open; "
         f"{login} may not see since when",
         why="A transaction that stays open keeps the server from cleaning up, and its statements may be slow.",
-        do=f"To let this login see when it began, grant pg_monitor to {identifier(login)}.",
+        do=f"To make this visible to the login, grant pg_monitor to {identifier(login)}.",
     )
 
 
@@ -155,8 +155,8 @@ def _locked(one: SimpleNamespace, ground: CheckContext) -> Finding:
         login = ground.connection.info.user
         return note(
             f"the session {one.pid} ({one.name}) has {one.thing} locked ({one.mode}); {login} may not see since when",
-            why="As long as it keeps the lock, nothing can be written there.",
-            do="Check again whether it still has the lock. To let this login see since when, grant pg_monitor to "
+            why="While the session keeps the lock, nothing can be written there.",
+            do="Check again whether it still has the lock. To make this visible to the login, grant pg_monitor to "
             f"{identifier(login)}.",
         )
     return error(
@@ -190,7 +190,7 @@ async def slow_statements(ground: CheckContext) -> list[Finding]:
         warning(
             f"a statement of {one.name} (session {one.pid}) has been running for {seconds_in(one.seconds)}: "
             f"{_line(one.query)}",
-            why="Statements of workers take milliseconds, unless the server is short of CPU or disk bandwidth, or "
+            why="Workers' statements take milliseconds, unless the server is short of CPU or disk bandwidth, or "
             "chose a bad plan.",
             do="Check the server's load, then refresh the tables' statistics: analyze pgsched.executions, "
             "pgsched.history.",
@@ -209,8 +209,9 @@ async def _slow_on_the_average(ground: CheckContext) -> list[Finding]:
     return [
         note(
             f"a statement took {seconds_in(one.seconds)} on average over {one.calls:,} calls: {_line(one.query)}",
-            why="Statements of pgsched take milliseconds; listings over many rows may take longer.",
-            do="Check its plan, and whether this was long ago; select pg_stat_statements_reset() resets the figures.",
+            why="pgsched's statements take milliseconds; listings over many rows may take longer.",
+            do="Check its plan, and whether it was slow only in the past: select pg_stat_statements_reset(), and look "
+            "again later.",
         )
         for one in found
     ]

@@ -29,7 +29,7 @@ async def settings(ground: CheckContext) -> list[Finding]:
         return [
             error(
                 f"pgsched cannot run in this database: {problem.partition(':')[0]}",
-                why="Functions of pgsched fail, or do not do what is documented.",
+                why="pgsched's functions fail, or do not behave as documented.",
                 do=f"Correct this: {problem}.",
             )
         ]
@@ -153,7 +153,7 @@ def _too_much(one: SimpleNamespace) -> Finding:
         )
     return warning(
         f"a worker logs in as {one.name}, which has {_listed(one.what)}",
-        why="Handlers and functions that the worker runs have it too.",
+        why="Handlers and functions that the worker runs have these rights, too.",
         do="Give workers a login that is a member of pgsched_worker and nothing else: docs/how-to/deploy.md.",
     )
 

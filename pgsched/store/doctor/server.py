@@ -16,8 +16,8 @@ async def write_ahead_log(ground: CheckContext) -> list[Finding]:
     failing = await ground.rows("doctor/archiving")
     return found + [
         warning(
-            f"archiving the write-ahead log file {one.name} failed {seconds_in(one.seconds)} ago, and none has been "
-            "archived since",
+            f"archiving the write-ahead log file {one.name} failed {seconds_in(one.seconds)} ago, and no file has "
+            "been archived since",
             why="The server keeps the whole log until it is archived; when the disk is full, the server stops.",
             do="Check the server's log for the output of archive_command.",
         )
@@ -55,8 +55,8 @@ async def connections(ground: CheckContext) -> list[Finding]:
         (error if one.used >= one.most else warning)(
             f"{one.used} of the {one.most} connections of the "
             f"{one.what}{f' {one.name}' if one.name else ''} are in use",
-            why="A process that needs another one has to wait; a worker process holds about ten, and an API process "
-            "ten.",
+            why="A process that needs another connection has to wait. A worker process holds about ten, and an API "
+            "process ten.",
             do=ways[one.what],
         )
         for one in found
@@ -89,7 +89,7 @@ async def wraparound(ground: CheckContext) -> list[Finding]:
     return [_used_up(one) for one in used_up] + [
         (error if one.age > 1_600_000_000 else warning)(
             f"the oldest unfrozen transaction of the database {one.name} is {one.age:,} transactions old",
-            why="At two billion the server accepts no more writes, in any of its databases.",
+            why="At two billion, the server accepts no more writes in any of its databases.",
             do="Run vacuum freeze in that database, and find what keeps autovacuum from doing so; see the checks "
             "horizon and autovacuum.",
         )
@@ -100,7 +100,7 @@ async def wraparound(ground: CheckContext) -> list[Finding]:
 def _used_up(one: SimpleNamespace) -> Finding:
     return (error if one.last >= one.most else warning)(
         f"the sequence {one.name} has given out {one.last:,} of {one.most:,} numbers",
-        why="Once they are used up, the next request fails; if they are workers' numbers, no worker can start.",
+        why="Once all are used, whatever needs another number fails; without workers' numbers, no worker can start.",
         do=f"If the sequence was set by mistake, run alter sequence {one.name} restart with N, where many numbers "
         "from N on are free in its table; leave N out if the first numbers are free.",
     )
@@ -121,8 +121,8 @@ async def autovacuum(ground: CheckContext) -> list[Finding]:
     return [
         warning(
             ways[one.kind][0].format(name=one.name),
-            why="Each claim and each settle leaves a dead row; if dead rows are not cleaned up, the table grows and "
-            "claims become slower.",
+            why="Claiming and settling an execution each leave a dead row; if dead rows are not cleaned up, the table "
+            "grows and claims become slower.",
             do=ways[one.kind][1].format(name=one.name),
         )
         for one in found

@@ -42,7 +42,7 @@ async def objectives(ground: CheckContext) -> list[Finding]:
         warning(
             f"{1 - (one.on_time or 0.0):.2%} of the attempts of the client {one.client} in the last hour started "
             f"more than {one.late_after.total_seconds():g} s late; its objective allows {1 - one.on_time_share:.2%}",
-            why="The objective sets how late attempts may start, and what share may start later than that.",
+            why="The objective sets how late attempts may start, and the share of attempts that may start later.",
             do=_MORE_WORKERS,
         )
         for one in missed[: ground.bounds.most]
@@ -89,7 +89,7 @@ async def changes(ground: CheckContext) -> list[Finding]:
         warning(
             f"the bulk {one.action} {one.id} is making no progress"
             + (f" ({one.reason})" if one.reason else f"; the last progress was {seconds_in(one.seconds)} ago"),
-            why="It is only partly done.",
+            why="The operation is only partly done.",
             do="Make sure that a worker is running and check its log for a service.failed event, or stop the "
             f"operation with pgsched bulk stop {one.id}.",
         )
@@ -107,8 +107,8 @@ async def days(ground: CheckContext) -> list[Finding]:
         found.append(
             warning(
                 f"{parent} has partitions for {ahead} days from today on, but workers should have created 15",
-                why="Executions that end on a day without a partition go to the default partition, from which they "
-                "are deleted row by row.",
+                why="Executions that end on a day without a partition go to the default partition, whose rows are "
+                "deleted one by one.",
                 do="Make sure that a worker is running, and that no transaction that has read history stays open "
                 "for hours, because its locks prevent the creation of partitions.",
             )
@@ -144,7 +144,7 @@ async def secrets(ground: CheckContext) -> list[Finding]:
         return [
             note(
                 f"there are secrets ({sum(kept for _, kept in found):,}), but no secret_keys are set here",
-                why="Without the keys it is unknown whether workers can open them.",
+                why="Without the keys, this command cannot tell whether workers can open the secrets.",
                 do="To check this, set PGSCHED_SECRET_KEYS for this command to the value that the API and the "
                 "workers use.",
             )
@@ -155,7 +155,7 @@ async def secrets(ground: CheckContext) -> list[Finding]:
     return [
         error(
             f"{counted(closed, 'secret')} cannot be opened: the key is not in secret_keys",
-            why="Executions that need one of them fail.",
+            why="Executions that need one of these secrets fail.",
             do="Add the former key to secret_keys, after the newest; pgsched admin secrets reseal names the first "
             "secret that it cannot open.",
         )

@@ -34,7 +34,7 @@ async def id_of(
     if found:
         theirs = ", ".join(sorted(found)[:_SHOWN]) + (", …" if len(found) > _SHOWN else "")
         raise InvalidInput(
-            f"several clients have a {kind} with the key {name[:200]!r}: name the client, one of {theirs}"
+            f"several clients have a {kind} with the key {name[:200]!r}: name one of the clients {theirs}"
         )
     raise NotFound(f"{_nothing(kind, name, clients)}{_but(under)}")
 
@@ -54,7 +54,7 @@ def _nothing(kind: Kind, name: str, clients: Collection[str] | None) -> str:
 def _but(under: list[SimpleNamespace]) -> str:
     """Returns a hint about what else has the key."""
     if not under:
-        return ": use its id, or list them to find the key"
+        return ": use the id, or look up the key in the list"
     if under[0].execution is not None:
         return f": it is the key of the execution {under[0].execution}"
     return f": it is the key of the job {under[0].job}"

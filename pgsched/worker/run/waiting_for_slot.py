@@ -152,7 +152,7 @@ class Postponing:
         now = time.monotonic()
         for slots, rows in self._waiting.take_overdue(now - _LONGEST_WAIT):
             own = {client: slots.why(client) for client in {row.client_id for row in rows}}
-            taken = f"{NO_SLOT}, because all {slots.most:,} {slots.name} in a worker process are in use"
+            taken = f"{NO_SLOT}, because a worker process is using all {slots.most:,} {slots.name}"
             for row in rows:
                 reason = own[row.client_id]
                 after = timedelta(seconds=random.uniform(*(_OF_ITS_OWN_MAKING if reason else _LEFT_ALONE)))

@@ -27,7 +27,7 @@ async def test_failed_call_is_logged_once_with_its_reason(db: Connection, runnin
     [told] = recorder.named("attempt.failed")
     assert (told["execution"], told["client"], told["key"]) == (str(id), "shop", "settle-42")
     assert (told["target"], told["attempt"]) == ("sql:public.nothing_of_this_name", 1)
-    assert "has no role to call functions as" in str(told["reason"])
+    assert "has no role for calling functions" in str(told["reason"])
     [of_handler] = recorder.named("handler.failed")
     assert (of_handler["client"], of_handler["key"]) == ("shop", "other")
 

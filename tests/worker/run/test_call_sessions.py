@@ -141,7 +141,7 @@ async def test_client_without_a_role_cannot_call_functions(billing: Connection, 
     await billing.execute("update pgsched.clients set database_role = null")
     async with running(sql_login=LOGIN):
         await schedule(billing)
-        assert "client shop has no role to call functions as; set its database_role, or sql_role" in await reason(
+        assert "client shop has no role for calling functions; set its database_role, or sql_role" in await reason(
             billing
         )
     assert await value(billing, "select count(*) from billing.settled") == 0

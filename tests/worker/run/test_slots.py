@@ -109,7 +109,7 @@ async def test_row_waiting_too_long_for_a_slot_is_postponed(
         assert await value(db, "select target from pgsched.history") == "python:quick"
         assert (await recorder.wait_for("slots.taken"))["most"] == 1
         why = await until(lambda: value(db, "select max(reason) from pgsched.status where status = 'scheduled'"))
-        assert why.startswith(f"{NO_SLOT}, because all 1 ")
+        assert why.startswith(f"{NO_SLOT}, because a worker process is using all 1 ")
         go.set()
         await until_history(db, 21, seconds=40)
     assert await value(db, "select max(attempt) from pgsched.history") == 1

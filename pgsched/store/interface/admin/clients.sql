@@ -174,7 +174,7 @@ begin
     perform pgsched_internal.refuse('PS011', format('client %L has API keys', client), 'revoke them first');
   elsif exists (select from pgsched.clients c where c.client_id = client and c.channels is not null)
         and not pgsched_internal.may_do_everything() and not pgsched_internal.api_administers() then
-    perform pgsched_internal.refuse('PS012', format('client %L may use only some channels, and dropping it would lift that limit', client),
+    perform pgsched_internal.refuse('PS012', format('client %L may use only some channels, and dropping its settings would lift this restriction', client),
       'ask an operator');
   end if;
   -- Ends the hold, which would otherwise remain although it is no longer recorded.

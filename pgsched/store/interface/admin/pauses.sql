@@ -31,7 +31,7 @@ begin
   if kind in ('job', 'ordering_key') then
     return true;
   elsif not has_function_privilege(pgsched_internal.acting_role(), setter, 'EXECUTE') then
-    return pgsched_internal.refuse('PS012', format('%I may neither pause nor resume a %s', pgsched_internal.acting_role(), kind), 'ask an operator');
+    return pgsched_internal.refuse('PS012', format('%I may neither pause nor resume this %s', pgsched_internal.acting_role(), kind), 'ask an operator');
   elsif kind = 'client' then
     return pgsched_internal.check_may_set(name);
   elsif kind = 'target' then
@@ -49,7 +49,7 @@ begin
       'write until => now() + interval ''10 minutes'', or leave it out');
   end if;
   return kind = 'target' or until is null
-    or pgsched_internal.refuse('PS000', format('until is only for a target, and the kind is %s', kind), 'leave until out; the pause then lasts until it is resumed');
+    or pgsched_internal.refuse('PS000', format('until is only for targets (got the kind %s)', kind), 'leave until out; the pause then lasts until pgsched.resume ends it');
 end $$;
 comment on function pgsched_internal.check_until(text, timestamptz)
   is 'True if a thing of this kind can be paused until the given instant; raises PS000 otherwise.';

@@ -21,7 +21,7 @@ begin
   elsif num_nonnulls(fire_at, shift) > 0 and action <> 'reschedule' then
     return pgsched_internal.refuse('PS000', format('%s takes neither fire_at nor shift', action), 'leave them out; only reschedule takes them');
   elsif num_nonnulls(fire_at, shift) <> 1 and action = 'reschedule' then
-    return pgsched_internal.refuse('PS002', 'reschedule needs fire_at or shift', 'give fire_at, an instant for all of them, or shift => ''1 hour'', which moves each of them');
+    return pgsched_internal.refuse('PS002', 'reschedule needs fire_at or shift', 'give fire_at, the new instant of all executions, or shift => ''1 hour'', which moves each execution');
   elsif shift not between interval '-3653 days' and interval '3653 days' then
     return pgsched_internal.refuse('PS002', 'shift must be at most 3653 days, in either direction', 'to move executions farther, give fire_at');
   end if;

@@ -18,7 +18,7 @@ begin
   elsif job.state in ('cancelled', 'invalid') then
     perform pgsched_internal.refuse('PS011', format('job %s is %s', job.id, job.state), 'schedule it again');
   elsif coalesce((job.rules ->> 'after_completion')::boolean, false) then
-    perform pgsched_internal.refuse('PS011', format('job %s has no instants to backfill, because it counts from the end of each run', job.id),
+    perform pgsched_internal.refuse('PS011', format('job %s has no instants to backfill, because its interval counts from the end of each run', job.id),
       'trigger it instead');
   elsif not isfinite(starts_at) or not isfinite(ends_at) or starts_at >= ends_at then
     perform pgsched_internal.refuse('PS002', 'a backfill must end after it starts', 'give the earlier instant as the start and the later one as the end');

@@ -25,12 +25,12 @@ begin
   elsif (select count(*) from jsonb_object_keys(headers)) > 50 then
     return pgsched_internal.refuse('PS004', 'there may be at most 50 headers', 'put the data into the payload');
   elsif (select count(distinct lower(h)) < count(*) from jsonb_object_keys(headers) h) then
-    return pgsched_internal.refuse('PS004', 'headers contain the same name twice, in different cases', 'remove one of them');
+    return pgsched_internal.refuse('PS004', 'headers contain the same name twice, with different capitalization', 'remove one of the two');
   end if;
   for name, given in select h.key, h.value from jsonb_each(headers) h loop
     plain := lower(name collate "C");
     problem := case
-      when jsonb_typeof(given) <> 'string' and not pgsched_internal.is_secret_ref(given) then 'headers must be an object of strings, or of secrets by their names'
+      when jsonb_typeof(given) <> 'string' and not pgsched_internal.is_secret_ref(given) then 'headers must be an object of strings and references to secrets'
       when name !~ '^[A-Za-z0-9!#$%&''*+.^_`|~-]{1,200}$' then format('headers contain a name that HTTP does not allow, %L', left(name, 100))
       when plain in ('connection', 'content-length', 'expect', 'host', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade')
         or plain like 'proxy-%' then format('headers must not set %s, which belongs to the connection, not to the request', name)

@@ -44,7 +44,7 @@ create or replace function pgsched_internal.check_length(value jsonb, name text,
   language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp as $$
 begin
   return value is null or pgsched_internal.written_out(value, most) is not null
-    or pgsched_internal.refuse('PS000', format('%s over the limit of %s KiB', name, most / 1024), 'write less');
+    or pgsched_internal.refuse('PS000', format('%s over the limit of %s KiB', name, most / 1024), 'write a shorter value');
 end $$;
 comment on function pgsched_internal.check_length(jsonb, text, integer)
   is 'True if a value has at most this many bytes as text; raises PS000 otherwise.';
@@ -57,7 +57,7 @@ begin
   if written is null then
     return 'is over the limit of 1 MiB';
   elsif jsonb_path_exists(value, 'strict $.**{100} ? (@.type() == "array" || @.type() == "object")') then
-    return 'is nested more than 100 deep';
+    return 'is nested more than 100 levels deep';
   elsif octet_length(written) > 308 and strpos(translate(written, '123456789.', '0000000000'), repeat('0', 309)) > 0
         and exists (select from pgsched_internal.numbers_in(value) as n (number)
                      where abs(n.number::numeric) >= 1.7976931348623158e308 or length(replace(abs(n.number::numeric)::text, '.', '')) > 10000) then

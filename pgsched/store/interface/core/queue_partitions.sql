@@ -49,7 +49,7 @@ declare
   first smallint := 0;
 begin
   if octet_length(client_id) > 400 or octet_length(key) > 800 or octet_length(ordering_key) > 800 then
-    perform pgsched_internal.refuse('PS000', 'a client name must be at most 100 characters, a key or ordering key at most 200', 'give a shorter one');
+    perform pgsched_internal.refuse('PS000', 'a client name can have at most 100 characters, and a key or ordering key at most 200', 'give a shorter one');
   end if;
   if queue is distinct from 'default' then
     select q.first_partition into first from pgsched.queues q where q.name = partition_for.queue;

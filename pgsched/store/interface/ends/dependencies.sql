@@ -16,7 +16,7 @@ begin
       'leave cron and every out, or let the earlier execution schedule the job');
   elsif cardinality(after) > 100 then
     return pgsched_internal.refuse('PS000', format('after names %s executions, but the maximum is 100', cardinality(after)),
-      'schedule another execution that waits for some of them, and wait for that one');
+      'schedule another execution that waits for some of them, and wait for that execution');
   elsif array_position(after, null) is not null then
     return pgsched_internal.refuse('PS000', 'after contains a null', 'give the id or the key of each execution to wait for');
   elsif on_conflict = 'debounce' and cardinality(after) > 0 then

@@ -15,7 +15,7 @@ begin
       'write the client and the key, such as payments/merchant-42; in the client''s name, write / as %2F and % as %25');
   elsif kind = 'host' and (host !~ '^([a-z0-9]([a-z0-9._-]*[a-z0-9])?|[[][0-9a-f:.]+[]])(:[0-9]{1,5})?$'
       or not pgsched_internal.is_only_form(regexp_replace(host, ':[0-9]+$', ''))) then
-    perform pgsched_internal.refuse('PS000', format('%L is not a host', left(name, 100)), 'write it as in targets, without scheme and path, such as shop.example or shop.example:8443');
+    perform pgsched_internal.refuse('PS000', format('%L is not a host', left(name, 100)), 'write the host as in targets, without scheme and path, such as shop.example or shop.example:8443');
   end if;
   return kind || ':' || coalesce(host, name);
 end $$;

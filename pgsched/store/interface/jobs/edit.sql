@@ -61,7 +61,7 @@ begin
   after := jsonb_populate_record(job, pgsched_internal.with_defaults(given,
     jsonb_build_object('timezone', 'UTC', 'gap', 'shift', 'overlap', 'first', 'anchor', pgsched.now())));
   if num_nonnulls(after.cron, after.every) <> 1 then
-    perform pgsched_internal.refuse('PS002', 'a job needs either cron or every', 'give the one that replaces the other');
+    perform pgsched_internal.refuse('PS002', 'a job needs either cron or every', 'to clear one, give the one that replaces the other');
   elsif after.cron is null and num_nonnulls(changes ->> 'gap', changes ->> 'overlap') > 0 then
     perform pgsched_internal.refuse('PS002', 'gap and overlap need cron', 'leave them out, or give cron');
   end if;

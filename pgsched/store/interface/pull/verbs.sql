@@ -73,7 +73,7 @@ begin
   until := pgsched.now() + extend.lease;
   taken := pgsched_internal.take_in_hand(extend.id, extend.token);
   if (taken.held).lease_owner is not null then
-    perform pgsched_internal.refuse('PS011', format('the call of execution %s has not been answered yet', (taken.held).id), 'answer it with 202 first');
+    perform pgsched_internal.refuse('PS011', format('the target has not yet responded to the call of execution %s', (taken.held).id), 'respond with 202 first');
   elsif not taken.is_free then
     return (taken.held).lease_expires_at;
   end if;

@@ -88,11 +88,11 @@ declare
 begin
   if null_given is not null and num_nonnulls(fire_at, delay, cron, every) = 0 then
     perform pgsched_internal.refuse('PS002', format('%s is null', null_given),
-      'give it a value, or leave it out; without fire_at, delay, cron and every the execution fires now');
+      'give it a value, or leave it out; if none of fire_at, delay, cron and every is given, the execution fires now');
   elsif num_nonnulls(fire_at, delay, cron, every) > 1 then
-    perform pgsched_internal.refuse('PS002', 'fire_at, delay, cron and every cannot be combined', 'give at most one of them; without any, the execution fires now');
+    perform pgsched_internal.refuse('PS002', 'fire_at, delay, cron and every cannot be combined', 'give at most one of them; if none is given, the execution fires now');
   elsif timezone is not null and cron is null and (every is null or rules is null) then
-    perform pgsched_internal.refuse('PS002', 'timezone needs cron', 'give fire_at with its own offset, such as ''2026-03-01 09:00+01''');
+    perform pgsched_internal.refuse('PS002', 'timezone needs cron', 'leave timezone out, and give fire_at its own offset, such as ''2026-03-01 09:00+01''');
   elsif delay < interval '0' then
     perform pgsched_internal.refuse('PS002', 'the delay is negative', 'give delay => ''10 minutes'', or fire_at for an instant in the past');
   elsif target is null then

@@ -13,7 +13,7 @@ begin
   end if;
   select min(name) into wrong from jsonb_object_keys(changes) as name where name <> all (known);
   if wrong in ('client', 'client_id', 'key', 'id', 'queue', 'ordering_key', 'partition') then
-    return pgsched_internal.refuse('PS000', format('the %s of an execution cannot be changed', wrong), 'schedule another, and cancel this one');
+    return pgsched_internal.refuse('PS000', format('the %s of an execution cannot be changed', wrong), 'schedule another execution, and cancel this one');
   elsif wrong is not null then
     return pgsched_internal.refuse('PS000', format('an execution has no field %L that can be changed', left(wrong, 100)),
       format('the fields that can be changed are %s', array_to_string(known, ', ')));

@@ -105,7 +105,7 @@ begin
   select * into queue from pgsched.queues q where q.first_partition = refuse_full.first_partition and q.full_since is not null;
   if found and (current_setting('pgsched.unbounded', true) is distinct from 'on' 
              or not has_table_privilege(pgsched_internal.acting_role(), 'pgsched.executions', 'UPDATE')) then
-    perform pgsched_internal.refuse('PS014', format('the queue %L is full, with %s executions waiting, the maximum', queue.name, queue.max_waiting),
+    perform pgsched_internal.refuse('PS014', format('the queue %L is full: %s executions are waiting, which is the maximum', queue.name, queue.max_waiting),
       'try again in a second, or raise its max_waiting with pgsched.set_queue');
   end if;
 end $$;
