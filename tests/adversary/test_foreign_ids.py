@@ -1,7 +1,7 @@
-"""Ids of another client: whoever knows them can do nothing with them, since every id is looked up with its client.
+"""Another client's ids: knowing an id gives no access, because every lookup includes the client.
 
-The ids are sent to every receiver, so they are not secret. The test calls every function that a client's role may
-execute with the ids, keys, tokens and whole rows of another client.
+Every receiver gets the ids, so they are not secret. The tests call every function that a client's role may execute,
+and pass it another client's ids, keys, tokens and whole rows.
 """
 
 import re
@@ -53,7 +53,7 @@ select pgsched.bulk('replay', '{"client": "victim", "reason": "nothing"}');
 
 @dataclass(frozen=True, slots=True)
 class Victim:
-    """The ids, tokens and rows of another client, as far as they may be known."""
+    """Another client's ids, tokens and rows that an attacker may know."""
 
     ids: list[Any]
     homes: dict[Any, int]
@@ -63,7 +63,7 @@ class Victim:
 
 @pytest.fixture(scope="module")
 def databases(janitor: Janitor, template: str) -> Iterator[Databases]:
-    """Databases with a queue, since creating one is slow."""
+    """Lends databases that already have a queue, because creating a queue is slow."""
     statement = _QUEUE.replace("SECRET", SECRET)
     with lending_with(statement, "pgsched_orders", janitor=janitor, template=template) as found:
         yield found
@@ -100,7 +100,7 @@ def victim(db: Connection, mallory: Connection) -> Victim:
 
 
 def everything(db: Connection) -> dict[str, list[str]]:
-    """Returns all rows, without those of mallory and the audit log."""
+    """Returns all rows except mallory's rows and the audit log."""
     tables = db.execute(
         "select c.oid::regclass::text from pg_class c join pg_namespace n on n.oid = c.relnamespace"
         f" where {_SCHEMAS} and c.relkind in ('r', 'p') and not c.relispartition and c.relname <> 'audit_log'".encode()
@@ -248,7 +248,7 @@ def test_a_client_cannot_write_or_lock_tables_directly(
         ("job_id", "'00000000-0000-0000-0000-000000000001'"),
     ],
 )
-def test_a_client_cannot_insert_protected_columns(mallory: Connection, column: str, value: str) -> None:
+def test_a_client_cannot_set_protected_columns_in_an_insert(mallory: Connection, column: str, value: str) -> None:
     mine = "" if column == "client_id" else ", 'mallory'"
     with pytest.raises(psycopg.Error) as caught:
         mallory.execute(

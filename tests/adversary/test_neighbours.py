@@ -1,4 +1,4 @@
-"""Attacks of a second client by SQL, REST and NOTIFY, which the first must not notice. See ``attacks``."""
+"""A second client attacks by SQL, REST and NOTIFY; the first client must not notice. See ``attacks``."""
 
 import pytest
 

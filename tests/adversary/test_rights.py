@@ -1,4 +1,4 @@
-"""The rights of each role: exactly those on the list ``rights.txt``.
+"""Each role has exactly the rights listed in ``rights.txt``.
 
 Before you add a line, check: can the role use this right to reach rows of other clients by id, name or timing, hold a
 lock that a worker waits for, forge a result, or learn a secret?
@@ -28,7 +28,7 @@ def test_every_database_object_belongs_to_the_owner_role(db: Connection) -> None
     assert owned_by_others(db) == []
 
 
-def test_clients_can_insert_into_two_tables_only_and_readers_cannot_write() -> None:
+def test_clients_can_insert_into_only_two_tables_and_readers_cannot_write() -> None:
     writes = [line for line in _LIST.read_text(encoding="utf-8").splitlines()
               if line.startswith(("public", "pgsched_client", "pgsched_reader")) and _WRITES.search(line)]  # fmt: skip
     assert [line for line in writes if not _OWN_COLUMNS.match(line)] == []

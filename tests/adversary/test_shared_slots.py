@@ -1,5 +1,5 @@
-"""Limited resources of a worker: slow attempts of a neighbour take only its share, and the first client does not
-notice."""
+"""A worker's limited resources: a second client's slow attempts take only that client's share, and the first client
+does not notice."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ Mount = Callable[[Means, Ways], None]
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """The installation, the ways of the first client, and its figures without an attack."""
+    """The installation, the first client's ways to use it, and the client's figures without an attack."""
 
     scene: Scene
     ways: Ways
@@ -39,9 +39,9 @@ class Stage:
 @pytest.fixture(scope="module")
 def stage(scene: Scene) -> Iterator[Stage]:
     with all_ways(scene.house) as ways:
-        alone(scene.house, 1.5)  # every way has been used once and has its connections
+        alone(scene.house, 1.5)  # uses every way once, which opens its connections
         yield Stage(scene, ways, calm(scene.house))
-    scene.house.restart()  # workers keep connections they opened, and the server has few
+    scene.house.restart()  # workers keep open connections, and the server allows few
 
 
 def functions_that_outlast_their_time(means: Means, ways: Ways) -> None:

@@ -1,6 +1,6 @@
-"""Unusual values in every column and option that a client's role may write, beside a client that works.
+"""One client writes unusual values to every column and option that its role may write, while another client works.
 
-The columns come from the catalog and the options from the documentation, so new ones are covered automatically.
+The columns come from the catalog and the options from the documentation, so new names are covered automatically.
 More examples: PGSCHED_TEST_EXAMPLES=2000 pytest tests/adversary/test_values.py
 """
 
@@ -75,7 +75,7 @@ _json = st.recursive(_scalars, _listed, max_leaves=12) | _deep
 
 
 def _option_names() -> list[str]:
-    """Returns the names in the tables of options and of rules."""
+    """Returns the names in the documentation's tables of options and rules."""
     pages = [(_DOCS / name).read_text(encoding="utf-8") for name in ("http-callbacks.md", "schedules.md")]
     return sorted({name for page in pages for name in re.findall(r"^\| `([a-z_]+)`", page, re.MULTILINE)})
 
@@ -154,7 +154,7 @@ def _insert(session: Connection, table: str, row: dict[str, Any]) -> None:
         f"insert into pgsched.{table} (client_id, {', '.join(row)}) values ('mallory', {marks})",
         list(row.values()),
     )
-    if "fire_at" in row and ("key" in row or "ordering_key" in row):  # a bulk insert gives the partition of a key
+    if "fire_at" in row and ("key" in row or "ordering_key" in row):  # as a bulk insert does
         with_home = row | {"partition": None}
         marks = ", ".join(
             "pgsched.partition_for('default', 'mallory', %s, %s)" if name == "partition" else "%s" for name in with_home

@@ -1,4 +1,4 @@
-"""Each route with each kind of key, also with only the database to enforce access."""
+"""Each route with each kind of key, also if only the database enforces access."""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -71,7 +71,7 @@ def test_every_route_declares_a_scope_or_is_public(app: Litestar) -> None:
     assert public == {"/healthz", "/readyz", *_SCHEMA, *entries, *by_token}
 
 
-def test_installation_wide_routes_need_an_admin_key_for_all_clients(app: Litestar) -> None:
+def test_installation_wide_routes_except_metrics_need_the_admin_scope(app: Litestar) -> None:
     everywhere = [route for route in routes_of(app) if route.everywhere]
     assert {route.template for route in everywhere if route.scope != "admin"} == {"/metrics"}
     prefixes = ("/v1/queues", "/v1/limits", "/v1/keys", "/v1/workers", "/v1/recovery")
@@ -118,7 +118,7 @@ async def test_a_key_can_call_only_the_routes_its_scope_covers(
 
 
 def _was_understood(route: Route, answer: httpx.Response) -> None:
-    """Asserts that the key let the request in. 409 is for rows that an earlier request cancelled or replayed."""
+    """Asserts that the key allowed the request. 409 is accepted if an earlier request cancelled or replayed the row."""
     is_no_letter = route.name == "get_dead_letter" and answer.status_code == 404
     needs_all = route.name == "put_client" and "weight" in answer.text
     assert answer.is_success or answer.status_code == 409 or is_no_letter or needs_all, (route, answer.text)

@@ -1,4 +1,4 @@
-"""The audit log over HTTP: administrators read all of it, and a client reads the changes to its rows."""
+"""The audit log over HTTP: an administrator reads every entry, and a client reads the changes to its own rows."""
 
 import html
 import re
@@ -32,7 +32,7 @@ async def test_audit_entries_have_the_actor_and_the_old_and_new_values(api: http
     assert len((await api.get("/v1/audit", params={"actor": "ann"})).json()["items"]) == 1
 
 
-async def test_the_audit_page_filters_changes_and_shows_fifty_per_page(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_audit_page_shows_filtered_changes_fifty_per_page(page: httpx.AsyncClient, db: Connection) -> None:
     for rate in (50, 1):
         await page.post("/limits/set", data={"kind": "client", "name": "shop", "rate": str(rate)})
     newest = (await page.get("/audit?kind=limit")).text
@@ -68,7 +68,7 @@ async def test_an_audit_search_stops_at_a_limit_and_links_to_older_changes(
 
 
 def _done_to_shop(db: Connection) -> dict[str, Any]:
-    """Changes the rows of shop in every way, each by an actor with the name of the verb."""
+    """Changes shop's rows with every verb. The actor of each change has the verb's name."""
     job = schedule(db, client="shop", every="1 hour")
     waiting = [schedule(db, client="shop", target="python:note", delay="1 hour") for _ in range(4)]
     letters = [dead_letter(db, client="shop") for _ in range(3)]
@@ -99,7 +99,7 @@ def _done_to_shop(db: Connection) -> dict[str, Any]:
     return {"backfill": {}} | verbs
 
 
-async def test_a_key_reads_audit_entries_of_its_own_clients_only(keyed: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_key_reads_only_its_own_clients_audit_entries(keyed: httpx.AsyncClient, db: Connection) -> None:
     done = _done_to_shop(db)
     call(db, "pause", kind="client", name="other", actor="elsewhere")
     call(db, "set_installation", changes={"audit_days": 30}, actor="everywhere")

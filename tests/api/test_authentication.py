@@ -57,7 +57,7 @@ def test_a_token_round_trips_and_its_repr_hides_the_secret() -> None:
 @pytest.mark.parametrize(
     "text", ["", "psk_", "psk_0_x", f"psk_{'0' * 16}_{'a' * 42}", f"psk_{'0' * 16}_{'a' * 43}\n", "x" * 10_000]
 )
-def test_malformed_tokens_are_refused_without_a_database_lookup(text: str) -> None:
+def test_parsing_a_malformed_token_returns_none(text: str) -> None:
     assert Token.parse(text) is None
 
 
@@ -82,7 +82,7 @@ async def test_a_cached_key_is_checked_without_a_database_query(
         await keys.grant(f"Bearer {Token.new(token.id)}")
 
 
-def test_cached_and_slow_lookup_results_are_under_a_second_old() -> None:
+def test_cached_and_slow_key_lookups_expire_within_a_second() -> None:
     assert max(authentication._KEPT_FOR, authentication._OLDEST) < 1.0
 
 
@@ -110,7 +110,7 @@ async def test_a_request_fails_if_the_key_lookup_takes_too_long(
         await keys.grant(f"Bearer {make_key(db)}")
 
 
-async def test_a_rotated_secret_is_accepted_until_it_expires(
+async def test_a_replaced_secret_is_accepted_until_it_expires(
     keys: Authentication, db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(authentication, "_KEPT_FOR", 0.0)
@@ -125,7 +125,7 @@ async def test_a_rotated_secret_is_accepted_until_it_expires(
         await keys.grant(f"Bearer {former}")
 
 
-async def test_a_keys_last_use_is_recorded_once_a_minute_without_blocking(
+async def test_a_keys_last_use_is_recorded_at_most_once_a_minute(
     keys: Authentication, db: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(authentication, "_KEPT_FOR", 0.0)
@@ -143,7 +143,7 @@ async def test_a_keys_last_use_is_recorded_once_a_minute_without_blocking(
     assert value(db, when) == noted
 
 
-async def test_an_open_api_needs_no_key_until_the_first_one_is_created(
+async def test_an_open_api_needs_no_key_until_a_key_is_created(
     database: Database, db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(authentication, "_KEPT_FOR", 0.0)
@@ -174,7 +174,7 @@ def test_is_loopback_is_true_for_loopback_hosts_only(host: str, is_open: bool) -
     assert is_loopback(host) is is_open
 
 
-async def test_keys_are_created_rotated_and_revoked_and_tokens_shown_once(
+async def test_keys_can_be_created_rotated_and_revoked_without_listing_tokens(
     database_url: str, db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(authentication, "_KEPT_FOR", 0.0)
@@ -238,7 +238,7 @@ def test_a_rate_limit_does_not_count_refused_requests() -> None:
     assert passed() == 5
 
 
-async def test_the_audit_log_records_key_and_session_besides_the_claimed_actor(
+async def test_the_audit_log_records_the_claimed_actor_the_key_and_the_session(
     database_url: str, db: Connection
 ) -> None:
     job = schedule(db, every="1 hour", client="shop")

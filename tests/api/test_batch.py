@@ -146,7 +146,7 @@ async def test_the_first_invalid_line_is_named_and_nothing_is_scheduled(
     assert count(db) == 0
 
 
-async def test_mode_each_schedules_valid_lines_and_reports_invalid_ones(api: httpx.AsyncClient, db: Db) -> None:
+async def test_mode_each_schedules_valid_lines_and_reports_invalid_lines(api: httpx.AsyncClient, db: Db) -> None:
     bodies: list[Any] = plain(300)
     bodies[7], bodies[9], bodies[200] = {"target": "ftp://a"}, "no body", {"target": "ftp://b"}
     found = results(await send(api, ndjson(bodies), "each"))
@@ -245,7 +245,7 @@ async def test_a_clients_batches_leave_connections_for_other_requests(database_u
 
 
 @pytest.mark.parametrize("mode", ["all", "each"])
-async def test_a_batch_ends_when_its_key_is_revoked(
+async def test_a_batch_whose_key_is_revoked_midway_schedules_nothing(
     api: httpx.AsyncClient, db: Db, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(authentication, "_KEPT_FOR", 0.0)

@@ -1,4 +1,4 @@
-"""Requests that a page of another site can make a browser send are refused."""
+"""Requests that another site's page makes a browser send are refused."""
 
 import socket
 from urllib.parse import urlsplit

@@ -164,7 +164,7 @@ async def test_cancelling_jobs_in_bulk_needs_the_schedule_scope_too(keyed: httpx
     ],
     ids=str,
 )
-async def test_contradictory_bulk_requests_are_refused(
+async def test_invalid_bulk_requests_are_refused(
     refusing: httpx.AsyncClient, body: dict[str, Any], status: int, words: str
 ) -> None:
     answer = await ask(refusing, **body)

@@ -1,4 +1,4 @@
-"""Every route takes the key of a job or execution, and an API key finds only keys of its clients."""
+"""Routes accept a job's or execution's key in place of its id, and an API key finds only its clients' rows."""
 
 from typing import Any
 
@@ -86,7 +86,7 @@ async def test_a_job_is_found_by_a_key_with_any_characters(api: httpx.AsyncClien
     assert found == ids
 
 
-async def test_the_same_key_finds_each_clients_own_job(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_key_used_by_two_clients_finds_the_named_clients_job(api: httpx.AsyncClient, db: Connection) -> None:
     ids = {client: str(schedule(db, key="k", client=client, every="1 hour")) for client in ("one", "two")}
     for client in ("one", "two", "one"):
         assert (await api.get(f"/v1/jobs/k?client={client}")).json()["id"] == ids[client]
@@ -111,7 +111,7 @@ async def test_the_delete_job_route_also_cancels_an_execution_by_key(api: httpx.
     assert (await api.delete("/v1/jobs/k")).json() == {"id": id, "changed": True}
 
 
-async def test_an_api_key_finds_jobs_of_its_own_clients_only(keyed: httpx.AsyncClient, db: Connection) -> None:
+async def test_an_api_key_finds_only_its_own_clients_jobs(keyed: httpx.AsyncClient, db: Connection) -> None:
     for client in ("one", "two"):
         schedule(db, key="nightly", client=client, every="1 hour")
     call(db, "cancel", client="two", key="nightly")

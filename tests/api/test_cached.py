@@ -1,4 +1,4 @@
-"""Cached values: shared for a time, failures never."""
+"""Cached values are shared for a limited time. Failures are not cached."""
 
 from collections.abc import Iterator
 

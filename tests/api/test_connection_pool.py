@@ -1,4 +1,4 @@
-"""How long a request waits for the database: one limit for a connection, one for the request."""
+"""Limits on how long a request waits for the database: for a connection, and for the whole request."""
 
 import asyncio
 import os
@@ -20,7 +20,7 @@ _PATIENCE = 4.0  # the driver waits for five seconds before it gives up on cance
 
 @asynccontextmanager
 async def _opened(url: str) -> AsyncIterator[Database]:
-    """Opens a pool of one connection. A test shortens the waits only afterwards, since connecting can take longer."""
+    """Opens a pool of one connection. Tests shorten the waits after opening, because connecting can take longer."""
     database = Database(url, Events(), most=1)
     await database.open()
     await database._pool.wait()

@@ -1,4 +1,4 @@
-"""The OpenAPI document: it has every route, with a description."""
+"""The OpenAPI document describes every route."""
 
 from typing import Any
 
@@ -176,7 +176,7 @@ async def test_the_error_for_an_unknown_predecessor_is_documented(description: A
     assert str(answer.status_code) in description["paths"]["/v1/jobs"]["post"]["responses"]
 
 
-def test_one_of_never_contains_an_empty_schema(description: Any) -> None:
+def test_a_one_of_list_never_contains_an_empty_schema(description: Any) -> None:
     for schema in description["components"]["schemas"].values():
         assert not [field for field in schema.get("properties", {}).values() if {} in field.get("oneOf", ())]
 
@@ -200,7 +200,7 @@ def test_parameters_are_not_nullable_and_bodies_allow_no_extra_fields(descriptio
         ("OPTIONS", "/v1/jobs", {"GET", "HEAD", "POST", "OPTIONS"}),
     ],
 )
-async def test_an_unsupported_method_is_answered_with_an_allow_header(
+async def test_an_unsupported_method_gets_an_allow_header(
     method: str, path: str, allowed: set[str], api: httpx.AsyncClient
 ) -> None:
     answer = await api.request(method, path)
@@ -208,7 +208,7 @@ async def test_an_unsupported_method_is_answered_with_an_allow_header(
     assert set(answer.headers["Allow"].split(", ")) == allowed
 
 
-def test_length_limits_of_list_items_are_documented(description: Any) -> None:
+def test_list_item_length_limits_are_documented(description: Any) -> None:
     clients = description["components"]["schemas"]["ReleasePolicy"]["properties"]["hold_clients"]
     assert clients["items"] == {"type": "string", "minLength": 1, "maxLength": 100}
 

@@ -39,7 +39,7 @@ async def test_an_edit_with_a_stale_etag_is_refused(api: httpx.AsyncClient) -> N
     assert [(await edit("notify:e", tag)).status_code for tag in (f'"1", {first.headers["ETag"]}', "*")] == [200, 200]
 
 
-async def test_a_matching_if_none_match_is_answered_with_304(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_matching_if_none_match_header_gets_a_304(api: httpx.AsyncClient, db: Connection) -> None:
     path = f"/v1/jobs/{await create(api)}"
     read = (await api.get(path)).headers["ETag"]
 
@@ -65,7 +65,9 @@ async def test_editing_the_schedule_replans_the_job_in_the_same_transaction(
     assert db.execute("select revision = planned_revision from pgsched.jobs").fetchone() == (True,)
 
 
-async def test_editing_a_payload_preserves_digits_and_null_removes_it(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_payload_edits_preserve_digits_and_null_removes_the_payload(
+    api: httpx.AsyncClient, db: Connection
+) -> None:
     job = await create(api)
     headers = {"Content-Type": "application/json"}
     await api.patch(f"/v1/jobs/{job}", content=b'{"payload": {"price": 1.500000000000000000001}}', headers=headers)
@@ -85,7 +87,7 @@ async def test_a_declared_job_can_be_edited_only_with_force(api: httpx.AsyncClie
     assert (found["target"], found["declared_by"]) == ("notify:b", "jobs.toml")
 
 
-async def test_the_audit_entry_of_an_edit_lists_the_changed_fields(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_an_edits_audit_entry_lists_the_changed_fields(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api)
     for _ in range(2):
         await api.patch(f"/v1/jobs/{job}", json={"target": "notify:b"})
@@ -95,7 +97,7 @@ async def test_the_audit_entry_of_an_edit_lists_the_changed_fields(api: httpx.As
     assert logged == [("api 127.0.0.1", "edit", job, {"changed": ["target"]})]
 
 
-async def test_editing_an_invalid_jobs_schedule_makes_it_active(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_correcting_an_invalid_jobs_schedule_makes_the_job_active(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api)
     db.execute("update pgsched.jobs set cron = '0 0 30-31 2 *', state = 'invalid', reason = 'never occurs'")
     found = (await api.patch(f"/v1/jobs/{job}", json={"schedule": {"cron": "@daily"}})).json()
@@ -235,7 +237,9 @@ async def test_an_invalid_preview_is_refused(
     assert (answer.status_code, hint in answer.json()["detail"]) == (status, True), answer.text
 
 
-async def test_editing_a_job_leaves_replanning_its_held_run_to_a_worker(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_editing_a_job_leaves_replanning_an_overdue_run_to_a_worker(
+    api: httpx.AsyncClient, db: Connection
+) -> None:
     job = await create(api, schedule={"every": "1h"})
     db.execute(
         "update pgsched.executions set scheduled_for = now() - interval '1 minute', fire_at = now() + interval '1 hour'"

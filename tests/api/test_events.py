@@ -1,4 +1,4 @@
-"""GET /v1/events: each end is sent once, in order, to readers that may see it."""
+"""GET /v1/events: each ended execution is sent once, in order, to every reader that may see it."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -94,7 +94,7 @@ async def test_a_reader_gets_only_events_that_match_its_filters(app: Litestar, d
             assert await other.ends()
 
 
-async def test_a_clients_key_gets_events_of_that_client_only(app: Litestar, db: Connection) -> None:
+async def test_a_clients_key_gets_only_that_clients_events(app: Litestar, db: Connection) -> None:
     keys = {name: make_key(db, clients=[name], subject=name) for name in ("shop", "orders")}
     everybody = make_key(db)
     async with (
@@ -119,7 +119,7 @@ async def test_one_poll_feeds_all_event_streams(app: Litestar, db: Connection, m
         assert [await _ids(stream, 5) for stream in (one, two, three)] == [ids] * 3
 
 
-async def test_a_slow_reader_does_not_delay_a_fast_one_and_misses_nothing(
+async def test_a_slow_reader_misses_no_event_and_does_not_delay_a_fast_reader(
     app: Litestar, db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shared_event_reader, "_MOST_BYTES", 2000)
@@ -217,7 +217,7 @@ async def test_an_invalid_request_for_events_is_refused(
     assert words in answer.json()["detail"]
 
 
-async def test_the_last_event_id_header_overrides_the_parameter(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_last_event_id_header_overrides_the_after_parameter(api: httpx.AsyncClient, db: Connection) -> None:
     ids = [_end(db), _end(db)]
     answer = await api.get("/v1/events?after=0.0.0..&wait=0s")
     [first] = [line[4:] for line in answer.text.splitlines() if line.startswith("id: ")][1:2]

@@ -25,7 +25,7 @@ async def test_an_edit_changes_the_given_fields_and_returns_the_execution(
     assert logged == [("edit", {"note": "see 42"})]
 
 
-async def test_editing_a_payload_preserves_digits_and_null_removes_a_field(api: httpx.AsyncClient) -> None:
+async def test_payload_edits_preserve_digits_and_null_removes_a_field(api: httpx.AsyncClient) -> None:
     id = await create(api, payload=5, options={"timeout": "5s"})
     headers = {"Content-Type": "application/json"}
     body = b'{"payload": 1.10000000000000000000001, "options": null}'
@@ -35,7 +35,7 @@ async def test_editing_a_payload_preserves_digits_and_null_removes_a_field(api: 
     assert (await api.patch(f"/v1/executions/{id}", json={"payload": None})).json()["payload"] is None
 
 
-async def test_the_job_route_cannot_edit_executions_and_vice_versa(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_each_edit_route_refuses_ids_of_another_kind(api: httpx.AsyncClient, db: Connection) -> None:
     id = await create(api, schedule={"every": "1h"})
     assert (await api.patch(f"/v1/executions/{id}", json={"target": "python:other"})).status_code == 404
     waiting = await create(api)

@@ -112,7 +112,7 @@ async def test_different_filters_are_combined_with_and(api: httpx.AsyncClient) -
     assert await listed(api, "queue=another") == []
 
 
-async def test_from_is_inclusive_and_to_is_exclusive(api: httpx.AsyncClient) -> None:
+async def test_the_from_filter_is_inclusive_and_the_to_filter_is_exclusive(api: httpx.AsyncClient) -> None:
     wanted = await create(api, schedule={"fire_at": "2031-03-01T09:00:00Z"})
     assert await listed(api, "from=2031-03-01T09:00:00Z&to=2031-03-01T09:00:01Z") == [wanted]
     assert await listed(api, "from=2031-03-01T10:00:00%2B01:00") == [wanted]
@@ -132,7 +132,7 @@ async def test_label_filters_match_executions_with_all_given_labels(api: httpx.A
     assert await listed(api, "label=formula=x=y&status=running") == [wanted]
 
 
-async def test_the_job_filter_finds_the_executions_of_that_job(api: httpx.AsyncClient) -> None:
+async def test_the_job_filter_finds_only_that_jobs_executions(api: httpx.AsyncClient) -> None:
     job = await create(api, schedule={"every": "1h"})
     await create(api)
     rows = await listed(api, f"job={job}")
@@ -241,7 +241,7 @@ def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 async def test_many_slow_list_requests_do_not_block_scheduling(api: httpx.AsyncClient, db: Connection) -> None:
-    with db.transaction():  # blocks every page until it ends
+    with db.transaction():  # blocks every page until the transaction ends
         db.execute("lock table pgsched_internal.kept_dead_letters in access exclusive mode")
         pages = [asyncio.create_task(api.get("/v1/executions")) for _ in range(30)]
         waiting = (

@@ -115,5 +115,5 @@ async def test_an_invalid_gate_request_is_refused(
 
 
 @pytest.mark.parametrize("query", ["after=x", "limit=0", "limit=501", "clinet=a"])
-async def test_invalid_paging_parameters_are_refused(api: httpx.AsyncClient, query: str) -> None:
+async def test_invalid_query_parameters_are_refused(api: httpx.AsyncClient, query: str) -> None:
     assert (await api.get(f"/v1/ordering-keys/blocked?{query}")).status_code == 400

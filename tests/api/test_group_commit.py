@@ -24,9 +24,7 @@ async def _post(api: httpx.AsyncClient, **body: Any) -> httpx.Response:
     return await api.post("/v1/jobs", json={"target": TARGET, "schedule": {"delay": "PT1H"}} | body)
 
 
-async def test_simultaneous_requests_each_get_the_id_of_their_own_execution(
-    api: httpx.AsyncClient, db: Connection
-) -> None:
+async def test_simultaneous_requests_each_get_their_own_executions_id(api: httpx.AsyncClient, db: Connection) -> None:
     answers = await asyncio.gather(*[_post(api, key=f"k-{n}", payload={"n": n}) for n in range(40)])
     assert {answer.status_code for answer in answers} == {201}
     rows = db.execute("select key, id::text, payload ->> 'n' from pgsched.status order by id").fetchall()
@@ -79,7 +77,7 @@ async def test_a_request_for_a_locked_key_does_not_block_other_requests(
     assert db.execute("select count(*) from pgsched.executions").fetchone() == (21,)
 
 
-async def test_requests_waiting_for_locks_leave_connections_to_other_clients(
+async def test_requests_waiting_for_locks_leave_connections_for_other_clients(
     api: httpx.AsyncClient, db: Connection, database_url: str
 ) -> None:
     mine, others = (

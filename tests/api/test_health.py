@@ -151,13 +151,13 @@ async def test_an_unexpected_error_is_logged_and_not_disclosed(
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/v1/jobs", "/v1/events", "/schema/openapi.json"])
-async def test_head_has_the_content_type_of_get_and_no_body(path: str, api: httpx.AsyncClient) -> None:
+async def test_a_head_response_has_the_content_type_of_get_and_no_body(path: str, api: httpx.AsyncClient) -> None:
     head = await api.head(path)
     assert (head.status_code, head.content) == (200, b"")
     if path != "/v1/events":  # the stream does not end
         assert head.headers["content-type"] == (await api.get(path)).headers["content-type"]
 
 
-async def test_head_for_an_unknown_path_or_client_returns_404(api: httpx.AsyncClient) -> None:
+async def test_a_head_request_for_an_unknown_path_or_client_returns_404(api: httpx.AsyncClient) -> None:
     assert (await api.head("/v1/clients/none")).status_code == 404
     assert (await api.head("/v1/none")).status_code == 404

@@ -198,7 +198,7 @@ async def test_a_second_host_header_is_refused() -> None:
         assert b"more than one host header" in said
 
 
-async def test_an_upgrade_is_ignored_and_the_request_answered() -> None:
+async def test_an_upgrade_request_is_answered_without_an_upgrade() -> None:
     async with _serving() as connect:
         client = await connect()
         sent = b"GET /read HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n"
@@ -225,7 +225,7 @@ async def test_idle_connections_do_not_block_new_clients(half: bytes) -> None:
         assert (await under_way.ask(b"0\r\n\r\n"))[1] == b"1 0"
 
 
-async def test_malformed_requests_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+async def test_malformed_and_upgrade_requests_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     async with _serving() as connect:
         with caplog.at_level(logging.INFO):
             for sent in (b"hello\r\n\r\n", b"GET / HTTP/1.1\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n"):

@@ -82,7 +82,9 @@ async def test_jobs_can_be_filtered_by_client_state_and_key(api: httpx.AsyncClie
     assert (await api.get("/v1/jobs?state=paused")).json() == {"items": [], "next": None}
 
 
-async def test_pausing_removes_the_planned_execution_and_is_logged_once(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_pausing_a_job_removes_its_planned_execution_and_is_logged_once(
+    api: httpx.AsyncClient, db: Connection
+) -> None:
     job = await create(api)
     answers = [(await api.post(f"/v1/jobs/{job}/pause", json={"note": "stocktaking"})).json() for _ in range(2)]
     assert answers == [{"id": job, "changed": True}, {"id": job, "changed": False}]
@@ -120,7 +122,7 @@ async def test_paused_at_is_set_by_pausing_and_cleared_by_resuming(api: httpx.As
     assert (await api.get(f"/v1/jobs/{job}")).json()["paused_at"] is None
 
 
-async def test_runs_is_null_without_max_runs(api: httpx.AsyncClient) -> None:
+async def test_a_jobs_runs_field_is_null_without_max_runs(api: httpx.AsyncClient) -> None:
     job = await create(api)
     assert (await api.get(f"/v1/jobs/{job}")).json()["runs"] is None
     assert (await api.get("/v1/jobs")).json()["items"][0]["runs"] is None
@@ -157,7 +159,7 @@ async def test_the_state_filter_finds_finished_jobs(api: httpx.AsyncClient, db: 
     assert (await api.get(f"/v1/jobs/{job}")).json()["fire_at"] is None
 
 
-async def test_triggering_a_job_adds_a_run_beside_the_planned_one(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_triggering_a_job_adds_a_run_beside_the_planned_run(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api)
     answer = await api.post(f"/v1/jobs/{job}/trigger", headers={"Idempotency-Key": "whatever"})
     assert (answer.status_code, answer.json()["job_id"]) == (201, job)
@@ -178,7 +180,7 @@ async def test_deleting_a_job_cancels_the_job_and_its_planned_execution(api: htt
     assert db.execute("select action from pgsched.audit_log where action <> 'insert'").fetchall() == [("cancel",)]
 
 
-async def test_the_delete_job_route_given_an_execution_id_cancels_it(api: httpx.AsyncClient) -> None:
+async def test_the_delete_job_route_also_cancels_an_execution_by_id(api: httpx.AsyncClient) -> None:
     created = await api.post("/v1/jobs", json={"target": "notify:a", "schedule": {"delay": "1h"}})
     assert (await api.delete(f"/v1/jobs/{created.json()['id']}")).json()["changed"] is True
     assert (await api.get(created.headers["location"])).json()["status"] == "cancelled"

@@ -1,4 +1,4 @@
-"""The metrics of the API: its requests, and the whole database."""
+"""The API's metrics: its requests, and the whole database."""
 
 import asyncio
 from typing import Any

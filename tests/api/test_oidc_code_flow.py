@@ -1,4 +1,4 @@
-"""Signing in at an OIDC provider: a real one, and a fake one whose wrong answers are refused."""
+"""Signing in at an OIDC provider: a real provider, and a fake provider whose wrong answers are refused."""
 
 import json
 import re

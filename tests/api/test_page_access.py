@@ -38,7 +38,7 @@ async def read_only(database_url: str) -> AsyncIterator[httpx.AsyncClient]:
 
 
 @pytest.mark.parametrize("scope", SCOPES)
-async def test_a_page_needs_a_key_with_its_scope_and_client(
+async def test_a_key_can_open_only_the_pages_its_scope_covers(
     page: httpx.AsyncClient, page_app: Litestar, db: Connection, things: Things, scope: str
 ) -> None:
     signed_in(page, make_key(db, clients=["shop"], scopes=[scope]))
@@ -91,7 +91,7 @@ async def test_the_database_isolates_clients_even_if_page_checks_are_off(
 ) -> None:
     db.execute(
         "select pgsched.schedule('notify:a', client => %s) from generate_series(1, 5)", [f"{MARK}-rival"]
-    )  # one of the clients with due executions
+    )  # appears among the clients with due executions
     signed_in(page, make_key(db, clients=["other"]))
     for module in (access, request_reading, client_pages, verb_forms, gate_pages):
         monkeypatch.setattr(module, "check_clients", lambda *_: None)

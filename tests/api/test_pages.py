@@ -107,7 +107,7 @@ async def test_only_the_dashboards_own_forms_are_accepted(page: httpx.AsyncClien
     assert (await page.post(f"/executions/{id}/cancel", headers={"Sec-Fetch-Site": "same-origin"})).status_code == 303
 
 
-async def test_a_clients_key_sees_only_that_client(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_clients_key_shows_only_that_clients_rows(page: httpx.AsyncClient, db: Connection) -> None:
     things = things_of_shop(db)
     signed_in(page, make_key(db, clients=["orders"]))
     found = await page.get("/")
@@ -165,7 +165,7 @@ async def test_a_dead_letter_can_be_replayed_or_discarded_on_its_page(page: http
     assert "There are no dead letters" in (await page.get("/dead-letters")).text
 
 
-async def test_a_job_can_be_paused_resumed_run_and_cancelled_on_its_page(
+async def test_a_job_can_be_paused_resumed_triggered_and_cancelled_on_its_page(
     page: httpx.AsyncClient, db: Connection
 ) -> None:
     job = schedule(db, cron="0 9 * * *", timezone="Europe/Berlin", key="report", client="shop")
@@ -231,13 +231,13 @@ async def test_the_next_page_link_keeps_the_filter(page: httpx.AsyncClient, db: 
         "/dead-letters?letter_state=x",
     ],
 )
-async def test_an_invalid_filter_gets_an_error_page(page: httpx.AsyncClient, path: str) -> None:
+async def test_an_invalid_filter_shows_an_error_page(page: httpx.AsyncClient, path: str) -> None:
     found = await page.get(path)
     assert found.status_code in {400, 422}
     assert "That is not possible" in found.text
 
 
-async def test_an_unreachable_database_gets_an_error_page() -> None:
+async def test_a_page_shows_an_error_if_the_database_is_unreachable() -> None:
     settings = Settings(database_url="postgresql://nobody@127.0.0.1:1/nothing")
     async with serving(create_app(settings, wait=0.1)) as api:
         found = await api.get("/executions")
@@ -275,7 +275,7 @@ async def test_a_disabled_dashboard_has_no_pages(database_url: str) -> None:
             assert (await api.get(path)).status_code == 404
 
 
-def test_every_page_declares_its_scope(page_app: Litestar) -> None:
+def test_every_page_requires_the_expected_scope(page_app: Litestar) -> None:
     found = {}
     for route in page_app.routes:
         for handler in (
@@ -339,7 +339,7 @@ def test_every_page_declares_its_scope(page_app: Litestar) -> None:
 
 
 @pytest.mark.parametrize("shown", [True, False])
-async def test_templates_are_compiled_at_startup(shown: bool) -> None:
+async def test_templates_are_compiled_at_startup_if_the_dashboard_is_on(shown: bool) -> None:
     rendering._environment.cache_clear()
     rendering.compile_templates.cache_clear()
     settings = Settings(database_url="postgresql://nobody@127.0.0.1:1/nothing", dashboard="on" if shown else "off")

@@ -111,13 +111,13 @@ def test_a_timeline_ends_with_the_current_state(given: dict[str, Any], says: str
 
 
 def fields(page: str) -> dict[str, str]:
-    """Returns the values in the form of a page."""
+    """Returns the values of a page's form fields."""
     found = dict(re.findall(r'<input[^>]* name="([^"]+)"[^>]* value="([^"]*)"', page))
     found |= dict(re.findall(r'<textarea[^>]* name="([^"]+)"[^>]*>\n(.*?)</textarea>', page, re.DOTALL))
     return {name: html.unescape(text) for name, text in found.items()}
 
 
-async def test_a_waiting_execution_is_edited_unless_the_form_is_outdated(
+async def test_a_waiting_execution_can_be_edited_unless_the_form_is_outdated(
     page: httpx.AsyncClient, db: Connection
 ) -> None:
     options = {"headers": {"X-Token": "hush", "Accept": "text/plain"}, "max_attempts": 3}
@@ -170,7 +170,7 @@ async def test_a_large_payload_is_truncated_and_omitted_from_the_edit_form(
     assert found == [("notify:b", 200_000)]
 
 
-async def test_run_now_makes_an_execution_due(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_run_now_button_makes_an_execution_due(page: httpx.AsyncClient, db: Connection) -> None:
     id = schedule(db, delay="1 hour")
     assert (await page.post(f"/executions/{id}/run-now")).headers["location"].endswith("done=reschedule")
     assert value(db, "select fire_at <= clock_timestamp() from pgsched.executions")
@@ -288,7 +288,7 @@ async def test_all_dead_letters_can_be_discarded_in_bulk(page: httpx.AsyncClient
     assert value(db, "select count(*) from pgsched.dead_letters where state = 'open'") == 0
 
 
-async def test_replaying_failed_executions_keeps_the_filter(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_replay_link_for_failed_executions_keeps_the_filter(page: httpx.AsyncClient, db: Connection) -> None:
     dead_letter(db, client="shop")
     dead_letter(db, client="other")
     listed = html.unescape((await page.get("/executions?status=failed&client=shop")).text)

@@ -1,4 +1,4 @@
-"""The pages of jobs: their week, edits with a preview, and backfills."""
+"""The pages of jobs: the week view, edits with a preview, and backfills."""
 
 import html
 import re
@@ -27,7 +27,7 @@ def job(number: int, **given: Any) -> Definition:
 
 
 def fields(page: str) -> dict[str, str]:
-    """Returns the values in the form of a page."""
+    """Returns the values of a page's form fields."""
     found = dict(re.findall(r'<input[^>]* name="([^"]+)"[^>]* value="([^"]*)"', page))
     found |= dict(re.findall(r'<textarea[^>]* name="([^"]+)"[^>]*>\n(.*?)</textarea>', page, re.DOTALL))
     return {name: html.unescape(text) for name, text in found.items()}
@@ -92,7 +92,7 @@ async def test_job_pages_show_upcoming_fire_times_and_past_runs(page: httpx.Asyn
     assert "No active job matches" in (await page.get("/jobs/week?client=other")).text
 
 
-async def test_a_job_edit_is_previewed_and_saved(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_job_edit_can_be_previewed_and_saved(page: httpx.AsyncClient, db: Connection) -> None:
     options = {"headers": {"X-Token": "hush"}}
     id = schedule(db, client="shop", cron="0 9 * * *", key="report", options=options, payload='{"a": 1.50}')
     path = f"/jobs/{id}/edit"
@@ -115,7 +115,7 @@ async def test_a_job_edit_is_previewed_and_saved(page: httpx.AsyncClient, db: Co
     assert (wrong.status_code, 'role="alert"' in wrong.text, 'value="0 25 * * *"' in wrong.text) == (422, True, True)
 
 
-async def test_editing_a_job_can_replace_every_with_cron_and_back(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_editing_a_job_can_switch_between_an_interval_and_cron(page: httpx.AsyncClient, db: Connection) -> None:
     id = schedule(db, every="1 hour", key="hourly")
     half = timedelta(minutes=30)
     for given, wanted in (({"cron": "0 9 * * *"}, ("0 9 * * *", None)), ({"every": "30m", "cron": ""}, (None, half))):

@@ -183,7 +183,7 @@ async def test_a_queue_can_be_paused_changed_and_resumed(page: httpx.AsyncClient
 
 
 @pytest.mark.parametrize("path", ["/limits?kind=x", "/limits?change=host:none", "/client", "/ordering-keys?after=x"])
-async def test_unknown_names_and_filters_get_an_error_page(page: httpx.AsyncClient, path: str) -> None:
+async def test_unknown_names_and_filters_show_an_error_page(page: httpx.AsyncClient, path: str) -> None:
     found = await page.get(path)
     assert found.status_code in {404, 422, 400}
     assert "That is not possible" in found.text

@@ -1,4 +1,4 @@
-"""The page *now*: what is held back, why, and the link to the page that can fix it."""
+"""The page *now*: what is held back, why, and a link to the page where an operator can fix it."""
 
 import asyncio
 import re

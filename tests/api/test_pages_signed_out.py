@@ -37,7 +37,7 @@ async def test_a_form_from_another_site_cannot_be_sent_again(page: httpx.AsyncCl
     assert (answer.status_code, "<form" in answer.text) == (403, False)
 
 
-async def test_a_large_form_redirects_to_the_sign_in_and_back_to_its_page(page: httpx.AsyncClient) -> None:
+async def test_a_large_form_redirects_to_sign_in_and_then_to_its_page(page: httpx.AsyncClient) -> None:
     page.cookies.clear()
     sent = {"client": "shop", "note": "x" * 500_000}
     answer = await page.post("/client/hold", data=sent, headers={"Referer": "http://localhost/client?name=shop"})
@@ -52,7 +52,9 @@ async def test_the_largest_editable_payload_can_be_sent_again(page: httpx.AsyncC
     assert (answer.status_code, payload in unescape(answer.text)) == (401, True)
 
 
-async def test_a_fragment_request_redirects_to_the_sign_in_and_back(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_fragment_request_redirects_to_sign_in_and_then_to_its_page(
+    page: httpx.AsyncClient, db: Connection
+) -> None:
     page.cookies.clear()
     id = schedule(db, target="python:note", delay="1 hour")
     for url, expected in {
@@ -119,7 +121,7 @@ async def test_a_link_from_another_site_cannot_show_a_success_message(
             assert here in {200, 404, 409}, path
 
 
-async def test_get_on_a_form_url_shows_an_error_page(page: httpx.AsyncClient) -> None:
+async def test_a_get_request_to_a_form_url_shows_an_error_page(page: httpx.AsyncClient) -> None:
     answer = await page.get("/client/hold", headers=_READS)
     assert (answer.status_code, "That is not possible" in answer.text) == (405, True)
     assert (await page.get("/v1/jobs/cancel", headers=_READS)).headers["content-type"].startswith("application/problem")

@@ -1,4 +1,4 @@
-"""Text of clients: control characters are escaped on pages and kept in forms."""
+"""Text from clients: control characters are escaped on pages and kept in form fields."""
 
 from html import unescape
 

@@ -52,7 +52,9 @@ async def test_former_workers_are_listed_as_lost_or_stopped(page: httpx.AsyncCli
     assert (found.status_code, "gone:1" in found.text, "gone:2" in found.text) == (404, True, False)
 
 
-async def test_the_now_page_names_the_worker_lost_last_within_an_hour(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_now_page_names_the_last_worker_lost_in_the_past_hour(
+    page: httpx.AsyncClient, db: Connection
+) -> None:
     for name, lost in (("gone:1", "2 hours"), ("gone:2", "3 minutes"), ("gone:3", "2 minutes"), ("gone:4", None)):
         db.execute(
             "insert into pgsched.workers (name, queues, release, expires_at, lost_since)"
@@ -87,7 +89,7 @@ def test_only_the_last_thousand_former_workers_are_kept(db: Connection) -> None:
     assert db.execute(kept.encode()).fetchone() == (1000, 999)
 
 
-async def test_the_workers_page_lists_the_workers_of_each_queue(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_workers_page_lists_each_queues_workers(page: httpx.AsyncClient, db: Connection) -> None:
     call(db, "create_queue", name="orders")
     call(db, "create_queue", name="taken", changes={"pulled": True})
     db.execute(
@@ -107,7 +109,7 @@ async def test_the_workers_page_lists_the_workers_of_each_queue(page: httpx.Asyn
     assert re.findall(r'<td class="number">(1,\d+)</td>', shown) == ["1,200", "1,300"]
 
 
-async def test_a_worker_can_be_drained_over_rest(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_worker_can_be_drained_and_resumed_over_rest(api: httpx.AsyncClient, db: Connection) -> None:
     call(db, "create_queue", name="orders")
     db.execute(
         "insert into pgsched.workers (name, queues, release, expires_at)"

@@ -1,4 +1,4 @@
-"""Tokens of OIDC providers: which are accepted, what they grant, and the limits on providers."""
+"""OIDC provider tokens: which are accepted, what they grant, and the limits on requests to providers."""
 
 import asyncio
 import base64
@@ -204,7 +204,7 @@ async def test_claims_grant_only_known_scopes_and_literal_client_names(provider:
     assert (found.clients, found.scopes) == (
         frozenset({"all", "*"}),
         frozenset({"read"}),
-    )  # here "all" and "*" are just names of clients
+    )  # here "all" and "*" are ordinary client names
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ async def test_forged_tokens_cause_no_repeated_requests_to_the_provider(provider
     assert (await bearer.grant(provider.token())).clients == SHOP
 
 
-async def test_cached_keys_are_used_while_the_provider_is_down(
+async def test_cached_provider_keys_are_used_while_the_provider_is_down(
     provider: Faked, bearer: BearerTokens, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await bearer.grant(provider.token())

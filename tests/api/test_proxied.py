@@ -33,7 +33,7 @@ def front(request: pytest.FixtureRequest, behind: tuple[str, int]) -> Iterator[s
 
 @pytest.fixture
 def db(behind: tuple[str, int]) -> Iterator[Connection]:
-    """A connection to the API's database, emptied of the rows of earlier tests."""
+    """A connection to the API's database, without the rows of earlier tests."""
     with psycopg.connect(behind[0], autocommit=True) as connection:
         connection.execute("delete from pgsched.executions")
         connection.execute("delete from pgsched.jobs")

@@ -179,7 +179,7 @@ async def test_one_message_is_delivered_to_only_one_of_many_long_polls(api: Api,
     assert len(pending) == 19
 
 
-async def test_idle_polls_of_one_client_do_not_delay_another_client(
+async def test_one_clients_idle_polls_do_not_delay_another_client(
     api: Api, db: Connection, waiting: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(long_polls, "_LOOK_EVERY", 60.0)  # three times as long as the polls wait
@@ -203,7 +203,9 @@ async def test_idle_polls_of_one_client_do_not_delay_another_client(
     await asyncio.gather(*idle, return_exceptions=True)
 
 
-async def test_many_messages_are_spread_over_many_long_polls(api: Api, db: Connection, waiting: Any) -> None:
+async def test_each_of_many_messages_is_delivered_to_one_of_many_long_polls(
+    api: Api, db: Connection, waiting: Any
+) -> None:
     tasks = await waiting(20)
     for _ in range(20):
         put(db)
@@ -222,7 +224,7 @@ async def test_long_polls_share_one_connection_and_one_query(api: Api, db: Conne
     assert len(asked) < 10 + 5  # the last statements of the pool, and one poll per second in total
 
 
-async def test_a_long_poll_without_messages_returns_empty_after_its_wait(api: Api) -> None:
+async def test_a_long_poll_without_messages_returns_no_items_after_its_wait(api: Api) -> None:
     begun = time.monotonic()
     assert await claim(api, wait="300ms") == []
     assert time.monotonic() - begun >= 0.3
@@ -289,7 +291,7 @@ BAD_RESULTS: list[tuple[str, dict[str, Any], int]] = [
 
 
 @pytest.mark.parametrize(("verb", "wrong", "code"), BAD_RESULTS, ids=str)
-async def test_an_invalid_result_settles_nothing(
+async def test_an_invalid_result_does_not_settle_the_message(
     api: Api, db: Connection, verb: str, wrong: dict[str, Any], code: int
 ) -> None:
     put(db)

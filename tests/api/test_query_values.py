@@ -61,7 +61,7 @@ def _handlers(app: Litestar) -> Iterator[tuple[str, HTTPRouteHandler]]:
 
 
 class _Noting(MultiDict[str]):
-    """Query parameters that record which of them are read."""
+    """Query parameters that record which parameters are read."""
 
     asked: ClassVar = set[str]()
 
@@ -79,7 +79,7 @@ class _Noting(MultiDict[str]):
 
 
 async def _read(page: httpx.AsyncClient, path: str) -> set[str]:
-    """Returns the parameters that a page reads. Others cannot change its answer."""
+    """Returns the parameters that a page reads. Other parameters cannot change the page."""
     _Noting.asked.clear()
     with pytest.MonkeyPatch.context() as patch:
         plain = inspect.getattr_static(ApiRequest, "query_params").fget
@@ -89,7 +89,7 @@ async def _read(page: httpx.AsyncClient, path: str) -> set[str]:
 
 
 async def _requests(app: Litestar, db: Connection, asking: httpx.AsyncClient) -> list[tuple[str, list[str]]]:
-    """Returns path and parameter names of each GET route and page. The path has the query it needs."""
+    """Returns the path and the parameter names of each GET route and page. The path includes any required query."""
     things = things_of_shop(db)
     handlers = {(path, handler.fn.__name__): handler for path, handler in _handlers(app)}
     found = [

@@ -1,4 +1,4 @@
-"""Fair shares: what requests share is counted per client, not per key or set of clients."""
+"""Fair shares are counted per client, not per key or per set of clients."""
 
 import asyncio
 
@@ -20,7 +20,7 @@ async def test_a_client_has_one_fair_share_across_all_its_keys() -> None:
         task.cancel()
 
 
-async def test_a_freed_slot_goes_to_the_client_using_the_fewest() -> None:
+async def test_a_freed_slot_goes_to_the_client_using_the_fewest_slots() -> None:
     shares = FairShares(2, 2)
     await shares.take(A)
     await shares.take(A)

@@ -54,7 +54,9 @@ async def test_a_preview_shows_overdue_executions_and_releases_nothing(
     assert copied.execute(_STATE).fetchone() == (True, "this database is a copy")
 
 
-async def test_a_release_policy_can_skip_spread_and_hold_executions(api: httpx.AsyncClient, copied: Connection) -> None:
+async def test_a_release_can_skip_and_spread_executions_and_hold_clients(
+    api: httpx.AsyncClient, copied: Connection
+) -> None:
     api.headers["Authorization"] = f"Bearer {make_key(copied, subject='ann')}"
     asked = _release(api, skip_older_than="1h", rate=5, hold_clients=["bank"], note="restored")
     change = await _skipping(copied)

@@ -1,4 +1,4 @@
-"""Errors of the database as errors of pgsched."""
+"""Database errors are mapped to pgsched errors."""
 
 from collections.abc import Iterator
 from typing import Any, LiteralString

@@ -167,7 +167,7 @@ async def test_on_conflict_keep_preserves_a_jobs_schedule_and_returns_fire_at(
     assert db.execute("select cron, gap, overlap from pgsched.jobs").fetchall() == [("30 2 * * *", "skip", "both")]
 
 
-async def test_a_hashed_schedule_depends_on_client_and_key_only(api: httpx.AsyncClient) -> None:
+async def test_a_hashed_schedule_depends_only_on_client_and_key(api: httpx.AsyncClient) -> None:
     cron = {"cron": "H H * * *", "timezone": "Europe/Berlin"}
     made = await create(api, client="payments", key="nightly", schedule=cron)
     resolved = from_parts(cron=cron["cron"], timezone=cron["timezone"], identity="payments/nightly")
@@ -199,7 +199,7 @@ async def test_an_execution_lists_the_executions_it_waits_for(api: httpx.AsyncCl
     assert (await api.get(f"/v1/executions/{first['id']}")).json()["waits_for"] == []
 
 
-async def test_after_outcome_any_is_stored(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_an_after_outcome_of_any_is_stored(api: httpx.AsyncClient, db: Connection) -> None:
     await create(api, schedule={"delay": "PT1H"}, key="extract")
     await create(api, after=["extract"], after_outcome="any")
     assert db.execute("select outcome from pgsched.dependencies").fetchall() == [("any",)]

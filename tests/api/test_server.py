@@ -62,7 +62,7 @@ def test_a_client_that_sends_an_incomplete_request_is_disconnected(served: tuple
         (b"GET / HTTP/1.1\r\nhost: x\r\nhost: y\r\n\r\n", 400, "more than one host header"),
     ],
 )
-def test_a_refused_request_head_is_answered_with_a_problem(
+def test_a_refused_request_head_gets_a_problem_response(
     served: tuple[str, Process], sent: bytes, status: int, said: str
 ) -> None:
     parts = urlsplit(served[0])
@@ -133,7 +133,7 @@ def test_a_body_in_chunks_of_one_byte_is_accepted(served: tuple[str, Process]) -
 
 
 def _is_held(port: int | None, client: int) -> bool:
-    """Whether the server still holds a connection: /proc/net/tcp then has its inode."""
+    """Returns True while the server holds a connection, whose inode /proc/net/tcp then lists."""
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
         columns = line.split()
         local, remote = (int(columns[place].split(":")[1], 16) for place in (1, 2))
@@ -186,7 +186,7 @@ def test_idle_connections_stay_open(served: tuple[str, Process]) -> None:
     parts = urlsplit(served[0])
     with contextlib.ExitStack() as stack:
         kept = []
-        for _ in range(201):  # each sends a request: a connection without one is closed
+        for _ in range(201):  # each sends a request, because the server closes a connection that sends none
             kept.append(stack.enter_context(socket.create_connection((parts.hostname, parts.port))))
             _ask(kept[-1])
         assert select.select(kept, [], [], 6)[0] == []

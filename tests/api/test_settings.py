@@ -9,7 +9,7 @@ import pytest
 Db = psycopg.Connection[tuple[Any, ...]]
 
 
-async def test_patch_changes_given_client_settings_and_put_replaces_all(api: httpx.AsyncClient) -> None:
+async def test_patch_changes_the_given_client_settings_and_put_replaces_all(api: httpx.AsyncClient) -> None:
     made = await api.patch("/v1/clients/shop", json={"weight": 5, "options": {"timeout": "5s"}})
     assert made.status_code == 200
     patched = (await api.patch("/v1/clients/shop", json={"keep": "failures"})).json()
@@ -66,7 +66,7 @@ async def test_after_creation_only_the_end_of_a_signing_secret_is_shown(api: htt
     assert (await api.get("/v1/clients/shop")).json()["signing_secrets"] == []
 
 
-async def test_clients_except_the_default_can_be_deleted(api: httpx.AsyncClient) -> None:
+async def test_every_client_except_the_default_can_be_deleted(api: httpx.AsyncClient) -> None:
     await api.patch("/v1/clients/shop", json={})
     assert (await api.delete("/v1/clients/shop")).json() == {"client": "shop", "changed": True}
     assert (await api.delete("/v1/clients/shop")).json()["changed"] is False

@@ -13,7 +13,7 @@ from tests.processes import serving_alone
 from tests.store.store_arrange import call, column
 
 
-def test_a_browser_sign_in_returns_to_the_page_and_audits_the_user(database_url: str, db: Connection) -> None:
+def test_a_sign_in_returns_to_the_page_and_the_audit_log_names_the_user(database_url: str, db: Connection) -> None:
     call(db, "create_queue", name="emails")
     rule = {"claims": {"groups": "oncall"}, "clients": "all", "scopes": ["read", "operate", "admin"]}
     with real_provider() as issuer:

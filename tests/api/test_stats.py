@@ -1,4 +1,4 @@
-"""GET /v1/stats: attempts and ends over time, by queue and by client."""
+"""GET /v1/stats: attempts and ended executions over time, by queue and by client."""
 
 import httpx
 import pytest
@@ -55,7 +55,7 @@ async def test_stats_are_grouped_by_queue_or_by_client(api: httpx.AsyncClient, f
     ]  # fmt: skip
 
 
-async def test_a_key_gets_stats_of_its_clients_only(api: httpx.AsyncClient, filled: Connection) -> None:
+async def test_a_key_gets_only_its_own_clients_stats(api: httpx.AsyncClient, filled: Connection) -> None:
     api.headers["authorization"] = f"Bearer {make_key(filled, clients=['shop'])}"
     assert [one["ended"] for one in await asked(api, step="1d")] == [8]
     assert [one["queue"] for one in await asked(api, by="queue")] == ["default", "orders"]
@@ -79,5 +79,5 @@ async def test_a_key_gets_stats_of_its_clients_only(api: httpx.AsyncClient, fill
 async def test_expensive_and_invalid_ranges_are_refused(
     api: httpx.AsyncClient, given: dict[str, str], status: int
 ) -> None:
-    """Requests that match the schema get 422, others 400."""
+    """Requests that match the schema get 422, and other requests get 400."""
     assert (await api.get("/v1/stats", params=given)).status_code == status

@@ -23,14 +23,14 @@ async def served_here(settings: Settings) -> AsyncIterator[int]:
     """Serves the API in the event loop of the test and yields its port."""
     server = uvicorn.Server(config_of(create_app(settings), settings))
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        serving = asyncio.create_task(server._serve(sockets=[listener]))  # without its signal handlers
+        serving = asyncio.create_task(server._serve(sockets=[listener]))  # without signal handlers
         yield listener.getsockname()[1]
         server.should_exit = True
         await serving
 
 
 async def post(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, key: str, body: dict[str, object]) -> None:
-    """Writes the request by hand, since a client could visit modules of the package."""
+    """Writes the request by hand, because a client library could visit pgsched modules."""
     sent = json.dumps(body).encode()
     head = f"POST /v1/jobs HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {key}\r\n"
     head += f"Content-Type: application/json\r\nContent-Length: {len(sent)}\r\n\r\n"

@@ -45,7 +45,7 @@ def test_lateness_can_be_measured_while_scheduling(server: EmbeddedPostgres) -> 
     assert result["claim_p99_ms"] > 0
 
 
-def test_callback_rates_are_measured_for_worker_and_bare_client(server: EmbeddedPostgres) -> None:
+def test_callback_rates_are_measured_for_a_worker_and_a_bare_client(server: EmbeddedPostgres) -> None:
     result = run_callbacks(server.url, count=500, processes=2)
     assert result["per_cpu_second"] > 0
     assert result["client_alone_per_cpu_second"] > 0

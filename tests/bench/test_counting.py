@@ -1,4 +1,4 @@
-"""Counting in benchmarks: percentiles within 1 %, and accounts that find lost and repeated deliveries."""
+"""Counting in benchmarks: percentiles within 1%, and accounts that find lost and repeated deliveries."""
 
 from array import array
 from pathlib import Path

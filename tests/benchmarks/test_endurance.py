@@ -1,4 +1,4 @@
-"""Small rounds of the longer benchmarks: they run and account for every execution. Their figures do not matter."""
+"""Small rounds of the longer benchmarks run and account for every execution. The figures do not matter."""
 
 from pgsched.embedded import EmbeddedPostgres
 from tests.benchmarks.cost import run_cost
@@ -10,7 +10,7 @@ from tests.benchmarks.soak import run_soak
 from tests.benchmarks.waiting import run_waiting
 
 
-def test_recurring_reports_the_rates_of_one_shots_and_jobs(server: EmbeddedPostgres) -> None:
+def test_the_recurring_benchmark_reports_one_shot_and_job_rates(server: EmbeddedPostgres) -> None:
     result = run_recurring(server.url, count=500, processes=1)
     assert result["one_shot_rate"] > 0
     assert result["recurring_rate"] > 0
@@ -20,7 +20,7 @@ def test_jobs_due_in_the_same_second_run_and_are_replanned(server: EmbeddedPostg
     assert run_fleet(server.url, jobs=500, processes=1, lead=5.0)["rate"] > 0
 
 
-def test_pinned_reports_the_rates_during_and_after_a_held_snapshot(server: EmbeddedPostgres) -> None:
+def test_the_pinned_benchmark_reports_rates_during_and_after_a_snapshot(server: EmbeddedPostgres) -> None:
     result = run_pinned(
         server.url, rate=100, seconds=1, clean=1, backlog=500, processes=1, readers=2, hold=0.2, lead=0.3
     )
@@ -29,7 +29,7 @@ def test_pinned_reports_the_rates_during_and_after_a_held_snapshot(server: Embed
     assert result["released_drain_rate"] > 0
 
 
-def test_waiting_reports_bytes_per_row_and_the_drain_rate_ratio(server: EmbeddedPostgres) -> None:
+def test_the_waiting_benchmark_reports_row_sizes_and_the_drain_rate_ratio(server: EmbeddedPostgres) -> None:
     result = run_waiting(server.url, waiting=5_000, rate=100, seconds=1, backlog=500, processes=1, lead=0.3)
     assert result["heap_bytes_per_row"] > 50
     assert result["index_bytes_per_row"] > 20
@@ -49,7 +49,7 @@ def test_a_soak_runs_at_roughly_the_requested_rate(server: EmbeddedPostgres) -> 
     assert 500 <= result["count"] < 2_500
 
 
-def test_cost_reports_each_statement_at_each_batch_size(server: EmbeddedPostgres) -> None:
+def test_the_cost_benchmark_reports_each_statement_at_each_batch_size(server: EmbeddedPostgres) -> None:
     result = run_cost(server.url, batches=(5, 20), calls=4)
     told = {(one["statement"], one["batch"]): one for one in result["statements"]}
     for name in ("schedule_batch", "claim", "settle_succeeded", "settle_discarded", "plan"):
@@ -59,5 +59,5 @@ def test_cost_reports_each_statement_at_each_batch_size(server: EmbeddedPostgres
 
 
 def test_two_idle_workers_send_fewer_than_ten_statements_a_second() -> None:
-    # Some are sent every five seconds, all at once, so any period of ten seconds has the same number of them.
+    # Workers send some statements only every five seconds, so every period of ten seconds has the same number.
     assert run_idle(None, seconds=10, processes=2)["statements_per_second"] < 10

@@ -1,4 +1,4 @@
-"""A small round of each intake benchmark: they run and account for every execution. Their figures do not matter."""
+"""Small rounds of the intake benchmarks run and account for every execution. The figures do not matter."""
 
 from pgsched.embedded import EmbeddedPostgres
 from tests.benchmarks.batch import run_batch
@@ -9,7 +9,7 @@ from tests.benchmarks.schedule import run_schedule
 from tests.benchmarks.writers import run_writers
 
 
-def test_bulk_reports_the_rate_of_each_method(server: EmbeddedPostgres) -> None:
+def test_the_bulk_benchmark_reports_each_methods_rate(server: EmbeddedPostgres) -> None:
     result = run_bulk(server.url, count=2_500, rounds=2)
     assert result["insert_select_rate"] > 0
     assert result["copy_rate"] > 0
@@ -18,13 +18,13 @@ def test_bulk_reports_the_rate_of_each_method(server: EmbeddedPostgres) -> None:
     assert len(result["rounds"]) == 2
 
 
-def test_schedule_reports_latency_percentiles_per_variant(server: EmbeddedPostgres) -> None:
+def test_the_schedule_benchmark_reports_percentiles_per_variant(server: EmbeddedPostgres) -> None:
     result = run_schedule(server.url, count=50)
     for way in ("later", "now", "sdk", "bare"):
         assert 0 < result[f"{way}_p50_ms"] <= result[f"{way}_p99_ms"] <= result[f"{way}_max_ms"]
 
 
-def test_requests_compares_requests_with_and_without_api_keys(server: EmbeddedPostgres) -> None:
+def test_the_requests_benchmark_compares_requests_with_and_without_keys(server: EmbeddedPostgres) -> None:
     result = run_requests(server.url, callers=2, seconds=0.5, queues=2)
     assert result["plain_rate"] > 0
     assert result["keyed_rate"] > 0
@@ -32,7 +32,7 @@ def test_requests_compares_requests_with_and_without_api_keys(server: EmbeddedPo
     assert result["keyed_api_cpu_us"] > 0
 
 
-def test_batch_reports_the_rate_of_both_modes(server: EmbeddedPostgres) -> None:
+def test_the_batch_benchmark_reports_each_modes_rate(server: EmbeddedPostgres) -> None:
     result = run_batch(server.url, count=6_000)
     assert result["all_rate"] > 0
     assert result["each_rate"] > 0

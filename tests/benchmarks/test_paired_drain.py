@@ -1,4 +1,4 @@
-"""Two checkouts are drained at the same time and compared. Here both are this one, and the figures do not matter."""
+"""Drains two checkouts at the same time and compares them. Here both are this checkout; the figures do not matter."""
 
 import re
 import subprocess

@@ -87,7 +87,7 @@ async def test_a_change_lists_the_changed_fields_and_the_next_fire_times(databas
     assert db.execute("select cron, payload, declared_by from pgsched.jobs").fetchall() == [("0 3 * * *", None, "test")]
 
 
-async def test_apply_reverts_forced_edits(database_url: str, db: Connection) -> None:
+async def test_applying_a_declaration_reverts_forced_edits(database_url: str, db: Connection) -> None:
     await applied(database_url, [POLL])
     db.execute("""select pgsched.edit(id, '{"every": "1h"}', force => true) from pgsched.jobs""")
     [change] = await applied(database_url, [POLL])
@@ -160,7 +160,7 @@ async def test_one_refused_job_prevents_all_changes(database_url: str, db: Conne
     assert db.execute("select count(*) from pgsched.jobs").fetchone() == (0,)
 
 
-def test_apply_shows_changes_and_writes_nothing_in_a_dry_run(
+def test_the_apply_command_shows_changes_and_a_dry_run_writes_nothing(
     run: Run, database_url: str, db: Connection, tmp_path: Path
 ) -> None:
     file = tmp_path / "jobs.toml"

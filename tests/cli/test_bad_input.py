@@ -121,7 +121,7 @@ def test_a_misspelled_environment_variable_is_refused(run: Run) -> None:
     _refused(run("status", env={"PGSCHED_PROCESES": "2"}), "PGSCHED_PROCESES")
 
 
-def test_a_failing_handler_module_is_named_with_its_error(run: Run, module_url: str) -> None:
+def test_the_error_for_a_failing_handler_module_shows_its_exception(run: Run, module_url: str) -> None:
     Path("broken_shop.py").write_text("raise RuntimeError('no key')\n")
     _refused(run("worker", "--app", "broken_shop:app", env=at(module_url)), "RuntimeError: no key")
 

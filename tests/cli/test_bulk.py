@@ -126,7 +126,7 @@ def test_watching_an_ended_operation_returns_at_once(run: Run, db: Db) -> None:
     assert (found.exit_code, "ended early: it was stopped" in found.stderr) == (1, True)
 
 
-def test_watch_follows_a_new_operation_to_its_end(run: Run, db: Db, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_watch_flag_follows_a_new_operation_to_its_end(run: Run, db: Db, monkeypatch: pytest.MonkeyPatch) -> None:
     schedule(db, client="shop")
     end = "update pgsched.bulk_operations set state = 'finished', done = 1"
     monkeypatch.setattr(bulk, "_LOOKS_APART", 0)
@@ -151,7 +151,7 @@ def _seen(*states: tuple[str, int]) -> Iterator[SimpleNamespace]:
         yield SimpleNamespace(id="the-id", action="cancel", state=state, reason=reason, **counts)
 
 
-def test_watch_prints_a_line_whenever_the_progress_changes(
+def test_the_watch_flag_prints_a_line_whenever_the_progress_changes(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bulk, "_LINES_APART", 0)

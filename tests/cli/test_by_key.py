@@ -138,7 +138,7 @@ def test_the_error_for_a_key_of_another_kind_names_that_kind(run: Run, db: Db) -
     assert f"it is the key of the execution {execution}" in run("jobs", "pause", "once").stderr
 
 
-def test_a_key_selects_the_live_row_or_else_the_newest_ended_one(run: Run, db: Db) -> None:
+def test_a_key_selects_the_live_row_or_else_the_newest_ended_row(run: Run, db: Db) -> None:
     dead_letter(db, key="k")
     newest = dead_letter(db, key="k")
     assert json.loads(run("executions", "show", "k", "--json").stdout)["id"] == str(newest)

@@ -17,7 +17,7 @@ TARGET = "https://shop.example/settle"
 
 @pytest.fixture
 def ask(run: Run, database_url: str, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Runs a command with --json on the test's database and returns its object."""
+    """Runs a command with --json on the test's database and returns the decoded output."""
     monkeypatch.setenv("PGSCHED_DATABASE_URL", database_url)
 
     def asking(*words: str, **options: Any) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def ask(run: Run, database_url: str, monkeypatch: pytest.MonkeyPatch) -> Any:
     return asking
 
 
-def test_flags_of_schedule_are_stored_in_the_execution(ask: Any, db: Db) -> None:
+def test_the_schedule_commands_flags_are_stored_in_the_execution(ask: Any, db: Db) -> None:
     answer = ask(
         "schedule", TARGET, "--fire-at", "2030-03-01T09:00:00+01:00", "--payload", '{"merchant": 42}',
         "--client", "payments", "--key", "k", "--option", "timeout=5s", "--option", "max_attempts=3",
@@ -180,7 +180,7 @@ def test_previewing_an_edit_shows_old_and_new_fire_times(ask: Any, db: Db) -> No
     assert db.execute("select cron from pgsched.jobs").fetchone() == ("30 2 * * *",)
 
 
-def test_a_preview_applies_rules(ask: Any) -> None:
+def test_a_schedule_preview_applies_the_given_rules(ask: Any) -> None:
     found = ask(
         "jobs", "preview", "--cron", "0 9 * * *", "--rule", 'exclude=["2026-03-02"]', "--rule", "max_runs=2",
         "--from", "2026-03-01T00:00:00Z",
@@ -205,7 +205,7 @@ def test_executions_and_jobs_are_listed_page_by_page(ask: Any) -> None:
     assert ask("jobs", "list", "--sort", "oldest")["items"] == []
 
 
-def test_executions_and_jobs_are_listed_by_filters(ask: Any) -> None:
+def test_executions_and_jobs_can_be_filtered(ask: Any) -> None:
     ask("schedule", TARGET, "--delay", "1h", "--client", "a")
     wanted = ask("schedule", TARGET, "--delay", "1h", "--client", "b", "--key", "k")["id"]
     job = ask("schedule", TARGET, "--every", "1h", "--client", "b")["id"]
@@ -217,7 +217,7 @@ def test_executions_and_jobs_are_listed_by_filters(ask: Any) -> None:
     assert ask("jobs", "list", "--state", "paused")["items"] == []
 
 
-def test_status_shows_counts_and_the_lateness_of_the_oldest_execution(ask: Any, db: Db) -> None:
+def test_the_status_command_shows_counts_and_the_oldest_executions_delay(ask: Any, db: Db) -> None:
     db.execute("select pgsched.schedule('https://x.example/', fire_at => now() - interval '1 minute')")
     ask("schedule", TARGET, "--delay", "1h")
     db.execute("insert into pgsched_internal.facts (name, value) values ('tzdata', '2026a')")
@@ -228,7 +228,7 @@ def test_status_shows_counts_and_the_lateness_of_the_oldest_execution(ask: Any, 
     assert found["workers"] == []
 
 
-def test_forecast_marks_minutes_over_the_limit(ask: Any, run: Any) -> None:
+def test_the_forecast_command_marks_minutes_over_the_limit(ask: Any, run: Any) -> None:
     assert ask("executions", "forecast") == {"minutes": [], "per_minute": 10_000, "busiest": None, "advice": None}
     ask("schedule", TARGET, "--delay", "10m")
     [minute] = ask("executions", "forecast", "--per-minute", "1")["minutes"]
@@ -244,7 +244,7 @@ def test_forecast_marks_minutes_over_the_limit(ask: Any, run: Any) -> None:
         assert run("executions", "forecast", *words).exit_code == 2
 
 
-def test_status_shows_attempts_and_forecast_uses_the_peak_rate(ask: Any, run: Any, db: Db) -> None:
+def test_the_status_command_shows_attempts_and_forecasts_use_the_peak_rate(ask: Any, run: Any, db: Db) -> None:
     db.execute(
         "insert into pgsched.rollups (minute, client_id, queue, attempts, failed_attempts, succeeded, failed, lateness)"
         " select date_trunc('minute', now() - n * interval '1 minute', 'UTC'), '', 'default', n, 1, n - 1, 1,"
@@ -266,7 +266,7 @@ def test_status_shows_attempts_and_forecast_uses_the_peak_rate(ask: Any, run: An
     ("bucket", "said"), [(0, "0.00099 s"), (24, "299 s"), (29, "1,794 s"), (31, "3,591 s"), (32, "3,600 s or more")]
 )
 @pytest.mark.usefixtures("ask")
-def test_status_shows_the_p99_duration(run: Any, db: Db, bucket: int, said: str) -> None:
+def test_the_status_command_shows_the_p99_duration(run: Any, db: Db, bucket: int, said: str) -> None:
     db.execute(
         "insert into pgsched.rollups (minute, client_id, queue, attempts, duration)"
         " values (date_trunc('minute', now() - interval '2 minutes', 'UTC'), '', 'default', 1,"
@@ -276,7 +276,7 @@ def test_status_shows_the_p99_duration(run: Any, db: Db, bucket: int, said: str)
     assert run("status").output.split("took p99\n")[1].partition("\n")[0].endswith(f"  {said}")
 
 
-def test_status_shows_whether_objectives_are_met(ask: Any, run: Any, db: Db) -> None:
+def test_the_status_command_shows_whether_objectives_are_met(ask: Any, run: Any, db: Db) -> None:
     assert ask("status")["objectives"] == []
     ask("clients", "set", "shop", "--late-after", "250ms", "--on-time-share", "0.9")
     ask("clients", "set", "bank", "--late-after", "1s")
@@ -315,7 +315,7 @@ def test_a_preview_shows_local_times_around_a_clock_change(ask: Any) -> None:
     assert [row["fire_at"] for row in found["next"]][:1] == ["2026-10-24T00:30:00Z"]
 
 
-def test_preview_resolves_a_hashed_schedule_by_identity(ask: Any) -> None:
+def test_a_preview_resolves_a_hashed_schedule_by_identity(ask: Any) -> None:
     asked = ("jobs", "preview", "--cron", "H H * * *", "--from", "2026-03-01T00:00:00Z", "--count", "1", "--identity")
     first = ask(*asked, "default/nightly")
     assert ask(*asked, "default/nightly") == first
@@ -327,14 +327,14 @@ def test_an_interval_preview_counts_from_the_given_start(ask: Any) -> None:
     assert [row["fire_at"] for row in found["next"]] == ["2026-03-01T00:01:30Z", "2026-03-01T00:03:00Z"]
 
 
-def test_migrate_is_idempotent(run: Run, empty_database_url: str) -> None:
+def test_the_migrate_command_is_idempotent(run: Run, empty_database_url: str) -> None:
     first, second = (run("migrate", "--json", env=at(empty_database_url)) for _ in range(2))
     assert (first.exit_code, second.exit_code) == (0, 0)
     assert json.loads(first.stdout) == json.loads(second.stdout)
     assert json.loads(first.stdout)["missing_roles"] == []
 
 
-def test_the_error_for_tables_migrate_cannot_change_names_the_owner(run: Run, database_url: str) -> None:
+def test_migrating_another_owners_tables_fails_and_names_the_right_role(run: Run, database_url: str) -> None:
     with psycopg.connect(database_url, autocommit=True) as db:
         db.execute("create role migrates login password 'x' in role pgsched_owner; create role another")
         try:
@@ -345,7 +345,7 @@ def test_the_error_for_tables_migrate_cannot_change_names_the_owner(run: Run, da
     assert (result.exit_code, "pgsched_owner, if it exists" in result.stderr) == (1, True)
 
 
-def test_migrate_prints_sql_without_a_database(run: Run) -> None:
+def test_the_migrate_command_prints_sql_without_a_database(run: Run) -> None:
     result = run("migrate", "--sql", "--json")
     assert "create table pgsched.executions" in json.loads(result.stdout)["sql"]
 
@@ -396,7 +396,7 @@ def test_a_job_cannot_have_dependencies(run: Run, ask: Any, database_url: str) -
     assert json.loads(result.stdout)["error"]["code"] == "pgsched.invalid_schedule"
 
 
-def test_status_shows_prepared_transactions(ask: Any, db: Db, database_url: str, run: Run) -> None:
+def test_the_status_command_shows_prepared_transactions(ask: Any, db: Db, database_url: str, run: Run) -> None:
     id = ask("schedule", TARGET, "--delay", "1h")["id"]
     with psycopg.connect(database_url) as session:
         session.execute("select from pgsched.executions where id = %s for update", [id])

@@ -1,4 +1,4 @@
-"""Help lists each command once, untruncated, under a heading, and imports none of them."""
+"""Help lists each command once, untruncated, under a heading, and imports no command."""
 
 import subprocess
 import sys
@@ -42,6 +42,6 @@ def test_help_and_completion_import_no_commands() -> None:
     assert set(told.split()) == {f"pgsched.cli{name}" for name in ("", ".command_group", ".main", ".reply")}
 
 
-def test_an_unknown_subcommand_lists_the_known_ones(run: Run) -> None:
+def test_the_error_for_an_unknown_subcommand_lists_the_known_subcommands(run: Run) -> None:
     refused = run("admin", "nothing")
     assert (refused.exit_code, "there is no command 'nothing'; the commands are keys," in refused.stderr) == (2, True)

@@ -1,4 +1,4 @@
-"""The deployment in docker/: the logins of logins.sql suffice for compose.yaml, and none is a superuser."""
+"""The deployment in docker/: the logins of logins.sql suffice for compose.yaml, and no login is a superuser."""
 
 import json
 import os
@@ -156,7 +156,7 @@ def _metrics(port: int | None, key: str, host: str) -> urllib.request.Request:
     return urllib.request.Request(f"http://127.0.0.1:{port}/metrics", headers=headers)
 
 
-def test_a_client_services_login_cannot_fill_the_lock_table(server: EmbeddedPostgres) -> None:
+def test_a_client_service_login_cannot_fill_the_lock_table(server: EmbeddedPostgres) -> None:
     address = _address(server, "shop")
     with psycopg.connect(address, password=_PASSWORDS["SHOP_PASSWORD"], autocommit=True) as service:
         for taking in TAKING_LOCKS:

@@ -49,7 +49,7 @@ def _run(*words: str | Path, **options: str) -> str:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with both. The wheel is built from the source distribution."""
+    """Returns a directory with the source distribution and the wheel built from it."""
     place = tmp_path_factory.mktemp("dist")
     _run(_UV, "build", "--quiet", "--out-dir", place, ROOT)
     return place
@@ -68,7 +68,7 @@ def test_the_wheel_contains_exactly_the_package_and_the_migrations(built: Path) 
     assert wheel.stat().st_size < 2_000_000
 
 
-def test_the_source_archive_can_be_built_tested_and_documented(built: Path) -> None:
+def test_the_source_archive_contains_all_build_test_and_docs_files(built: Path) -> None:
     [source] = built.glob("*.tar.gz")
     with tarfile.open(source) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
@@ -108,7 +108,7 @@ def test_an_application_runs_with_the_oldest_packages(built: Path, tmp_path: Pat
 
 @pytest.mark.parametrize("name", ["fastapi", "django", "flask"])
 def test_the_wheel_installs_beside_applications_pinned_packages(name: str, built: Path, library: Path) -> None:
-    """Only resolves versions: other tests run an application with the oldest and the newest."""
+    """Only resolves versions. Other tests run an application with the oldest and with the newest packages."""
     [wheel] = built.glob("*.whl")
     pins = _BESIDE / f"{name}.txt"
     _run(_UV, "pip", "install", "--quiet", "--dry-run", "--python", library, "--requirement", pins, wheel)
@@ -121,7 +121,7 @@ def test_the_library_has_few_dependencies_and_no_server_packages(library: Path) 
     assert len(names) <= _MOST_PACKAGES, names
 
 
-def test_only_the_modules_of_extras_need_optional_packages(library: Path) -> None:
+def test_only_modules_of_extras_need_optional_packages(library: Path) -> None:
     """The library and the commands must stay importable without extras."""
     found = json.loads(_run(library, "-I", "-c", _NOT_IMPORTED))
     assert found

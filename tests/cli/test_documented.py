@@ -41,7 +41,7 @@ def _listed_flags(section: str) -> set[str]:
 COMMANDS = dict(_commands(cli, "pgsched"))
 
 
-def test_every_command_has_a_section() -> None:
+def test_every_command_has_a_section_in_the_reference() -> None:
     assert set(_sections()) == set(COMMANDS)
 
 
@@ -57,7 +57,7 @@ def test_each_command_has_exactly_the_documented_flags() -> None:
     }
 
 
-def test_every_command_has_the_json_and_help_flags() -> None:
+def test_every_command_has_the_json_flag_and_help_for_each_flag() -> None:
     for name, command in COMMANDS.items():
         assert any("--json" in option.opts for option in command.params), name
         assert command.help, name

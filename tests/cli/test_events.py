@@ -40,7 +40,7 @@ def test_ended_executions_are_listed_page_by_page(db: Connection, run: Run) -> N
     assert _shown(run, "--status", "failed")["items"] == []
 
 
-def test_older_events_are_omitted_unless_since_includes_them(db: Connection, run: Run) -> None:
+def test_older_events_are_listed_only_with_the_since_flag(db: Connection, run: Run) -> None:
     _end(db)
     db.execute("update pgsched.history set finished_at = now() - interval '2 hours'")
     last = _end(db)
@@ -60,7 +60,7 @@ def test_events_are_printed_as_a_table_without_the_json_flag(db: Connection, run
     ("words", "said"),
     [(["--after", "x"], "not the id of an event"), (["--since", "soon"], "duration"), (["--status", "held"], "held")],
 )
-def test_invalid_flags_are_refused(run: Run, words: list[str], said: str) -> None:
+def test_invalid_flag_values_are_refused(run: Run, words: list[str], said: str) -> None:
     result = run("events", *words, "--json")
     assert result.exit_code == 2
     assert said in result.output

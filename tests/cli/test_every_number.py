@@ -43,7 +43,7 @@ def _flags(command: click.Command, *path: str) -> Iterator[tuple[str, click.Para
 
 
 def _is_counted(flag: click.Parameter) -> bool:
-    """Whether a flag takes a number, a duration or an instant."""
+    """Returns True if a flag takes a number, a duration or an instant."""
     numbers = (click.types.IntParamType, click.types.FloatParamType)
     named = getattr(flag.type, "func", None)
     return isinstance(flag.type, numbers) or getattr(named, "__name__", "") in ("instant", "duration")

@@ -26,7 +26,7 @@ def test_a_host_can_be_sidelined_listed_and_restored(run: Run) -> None:
     assert run("targets", "restore", "shop.example", "--client", "payments").output == "was not sidelined\n"
 
 
-def test_empty_lists_of_sidelined_hosts_and_blocked_keys_say_so(run: Run) -> None:
+def test_a_message_replaces_an_empty_list_of_hosts_or_ordering_keys(run: Run) -> None:
     assert run("targets", "list").output == "no hosts are sidelined\n"
     assert run("executions", "blocked").output == "no ordering key is blocked\n"
 

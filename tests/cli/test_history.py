@@ -1,4 +1,4 @@
-"""Archiving days of history, and dropping them only afterwards if the installation requires it."""
+"""Archiving days of history, and dropping only archived days if the installation requires it."""
 
 import csv
 import gzip
@@ -33,7 +33,7 @@ def _here(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _droppable(db: psycopg.Connection[Any]) -> tuple[int, int]:
-    """Returns the droppable day tables, and the droppable rows without a day table."""
+    """Returns the numbers of droppable day tables and of droppable rows without a day table."""
     [tables] = db.execute(_DROPPED).fetchone() or (0,)
     with db.transaction(force_rollback=True):
         [rows] = db.execute("select pgsched_internal.trim_default_days(30, 100)").fetchone() or (0,)

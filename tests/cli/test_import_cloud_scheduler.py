@@ -1,4 +1,4 @@
-"""Importing jobs of Cloud Scheduler as equivalent declarations."""
+"""Importing Cloud Scheduler jobs as equivalent declarations."""
 
 import base64
 import json
@@ -55,16 +55,16 @@ def test_cloud_scheduler_jobs_become_declarations(run: Run) -> None:
             4,
             ["PT5S", "PT10S", "PT20S"],
             None,
-        ),  # the count is the later limit
+        ),  # the count allows more attempts than the duration
         (
             {"retryCount": 1, "maxRetryDuration": "60s"},
             4,
             ["PT5S", "PT10S", "PT20S"],
             "PT1M",
-        ),  # the duration is the later limit
+        ),  # the duration allows more attempts than the count
     ],
 )
-def test_retry_settings_match_those_of_cloud_scheduler(
+def test_imported_retry_options_match_cloud_schedulers_retry_settings(
     run: Run, retries: dict[str, Any], attempts: int, waits: list[str] | None, age: str | None
 ) -> None:
     [job], left = declared(run, "cloud-scheduler", given=json.dumps([_job(retryConfig=retries)]))

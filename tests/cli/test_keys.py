@@ -47,7 +47,7 @@ def test_creating_a_key_prints_only_the_token_to_standard_output(run: Run, datab
 @pytest.mark.parametrize(
     "words", [["--scope", "everything"], [], ["--scope", "read", "--expires-at", "2001-01-01T00:00:00Z"]]
 )
-def test_invalid_keys_are_refused(run: Run, database_url: str, words: list[str]) -> None:
+def test_creating_a_key_with_invalid_flags_is_refused(run: Run, database_url: str, words: list[str]) -> None:
     assert run("admin", "keys", "create", "ann", *words, env=at(database_url)).exit_code == 2
 
 

@@ -80,7 +80,7 @@ def test_passwords_are_not_logged(log_format: str) -> None:
     assert "ValueError" in "\n".join(written.lines)
 
 
-def test_a_failure_shared_by_services_is_logged_at_start_and_end(written: Written) -> None:
+def test_a_database_outage_is_logged_once_at_its_start_and_once_at_its_end(written: Written) -> None:
     for service in ["claimer", "settler"] * 20:
         written.events.emit("service.failed", service=service, error="gone", away=True)
     for service in ["claimer", "settler"]:
@@ -115,7 +115,7 @@ def test_relayed_human_readable_lines_start_with_the_program_name() -> None:
 
 
 @pytest.mark.parametrize(("is_terminal", "expected"), [(True, "human"), (False, "json")])
-def test_the_default_format_is_human_on_terminals_and_json_elsewhere(
+def test_the_default_log_format_is_human_on_a_terminal_and_json_elsewhere(
     monkeypatch: pytest.MonkeyPatch, is_terminal: bool, expected: str
 ) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: is_terminal, raising=False)
@@ -123,7 +123,7 @@ def test_the_default_format_is_human_on_terminals_and_json_elsewhere(
     assert decided(Settings(log_format="human")).log_format == "human"
 
 
-def test_an_unknown_format_is_refused() -> None:
+def test_an_unknown_log_format_is_refused() -> None:
     with pytest.raises(InvalidSettings, match="log_format is 'xml'; it must be one of auto, human, json"):
         Settings(log_format="xml")
 

@@ -1,4 +1,4 @@
-"""Commands over the API: each answers as over the database, or says that it needs the database."""
+"""Commands over the API: each gives the same answer as over the database, or says that it needs the database."""
 
 import json
 import uuid
@@ -240,7 +240,7 @@ def test_an_unreachable_api_is_reported_as_unavailable(run: Run) -> None:
     assert error["message"].startswith("the API at http://127.0.0.1:1/ cannot be reached")
 
 
-def test_a_clients_key_sees_only_that_client(run: Run, there: Db, address: str) -> None:
+def test_a_clients_key_reaches_only_that_clients_rows(run: Run, there: Db, address: str) -> None:
     mine, theirs = _things(there), _things(there)
     environment = {"PGSCHED_API": address, "PGSCHED_API_KEY": str(make_key(there, clients=[mine["client"]]))}
     assert run("executions", "why", "once", env=environment).exit_code == 0  # other clients use this key, too

@@ -20,7 +20,7 @@ def test_the_generated_key_is_created_once_and_private_to_the_owner() -> None:
     assert [stat.S_IMODE(file.stat().st_mode) for file in THERE.iterdir()] == [0o600]
 
 
-def test_the_first_of_two_keys_generated_simultaneously_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_of_two_keys_generated_simultaneously_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     import pgsched.cli.own_secret_keys as module
 
     other = new_key()

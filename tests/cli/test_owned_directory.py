@@ -1,4 +1,4 @@
-"""Files of pgsched: written only in directories of its own user, and never through links."""
+"""pgsched writes files only in its own user's directories, and never through links."""
 
 import asyncio
 import os
@@ -99,7 +99,7 @@ def test_a_logins_file_readable_by_others_is_restricted_to_the_owner(tmp_path: P
     assert (tmp_path / "logins").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_symbolic_link_in_place_of_a_draft_is_not_followed(tmp_path: Path) -> None:
+def test_a_symbolic_link_in_place_of_a_temporary_file_is_not_followed(tmp_path: Path) -> None:
     precious = tmp_path / "precious"
     precious.write_text("kept")
     (tmp_path / f"secret-keys.{os.getpid()}").symlink_to(precious)

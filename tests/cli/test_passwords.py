@@ -43,7 +43,7 @@ def test_every_command_refuses_a_password_in_the_database_url_flag(run: Run, com
         ("--kafka-config", '{"ssl.key.pem" : "-----hush"}'),
     ],
 )
-def test_every_flag_that_could_contain_a_password_refuses_one(run: Run, flag: str, given: str) -> None:
+def test_every_flag_that_could_contain_a_password_refuses_passwords(run: Run, flag: str, given: str) -> None:
     result = run("worker", flag, given, "--json")
     said = json.loads(result.stdout)["error"]
     assert (result.exit_code, said["code"]) == (2, "pgsched.invalid_settings")
@@ -73,9 +73,7 @@ def test_a_signing_secret_is_read_from_standard_input_only(run: Run) -> None:
         ("SQL_LOGIN", "user=shop passwort=hu sh"),
     ],
 )
-def test_errors_about_settings_do_not_repeat_the_password(
-    run: Run, database_url: str, variable: str, given: str
-) -> None:
+def test_settings_errors_do_not_repeat_a_password(run: Run, database_url: str, variable: str, given: str) -> None:
     _says_no_password(run("worker", env={"PGSCHED_DATABASE_URL": database_url, f"PGSCHED_{variable}": given}))
 
 
@@ -95,14 +93,14 @@ def test_the_repr_of_settings_hides_passwords() -> None:
     assert "hush" not in repr(shown)
 
 
-def test_the_repr_of_values_that_contain_secrets_hides_them() -> None:
+def test_the_repr_of_a_value_with_a_secret_hides_the_secret() -> None:
     filled = Filled(Options(headers=(("x", "hush"),)), parse_url("https://a"), ("hush",))
     assert "hush" not in f"{filled} {_Token('hush', 0, 0)} {_Opened('hush', '', 0)} {parse_proxy('http://a:hush@b')}"
     assert "aHVzaA" not in repr(parse_proxy("http://a:hush@b"))
     assert "Basic" not in repr(parse_proxy("http://a:hush@b"))
 
 
-def test_child_processes_get_the_password_by_environment_only() -> None:
+def test_child_processes_get_the_password_only_in_the_environment() -> None:
     started = program("alone", ["worker", "--alone", "7"], Settings(database_url=URL))
     assert "hush" not in " ".join(started.command)
     assert started.environment["PGSCHED_DATABASE_URL"] == URL

@@ -24,7 +24,7 @@ def test_the_warning_about_a_small_lock_table_names_the_setting(run: Run, tmp_pa
             assert "set max_locks_per_transaction = " in result.stderr
 
 
-def test_migrate_warns_if_any_login_can_fill_the_lock_table(run: Run, database_url: str) -> None:
+def test_the_migrate_command_warns_if_any_login_can_fill_the_lock_table(run: Run, database_url: str) -> None:
     result = run("migrate", env=at(database_url))
     assert result.exit_code == 0
     [said] = result.stderr.splitlines()
@@ -32,7 +32,7 @@ def test_migrate_warns_if_any_login_can_fill_the_lock_table(run: Run, database_u
     assert "docs/how-to/deploy.md" in said
 
 
-def test_migrate_does_not_warn_after_the_documented_revokes(run: Run, empty_database_url: str) -> None:
+def test_the_migrate_command_does_not_warn_after_the_documented_revokes(run: Run, empty_database_url: str) -> None:
     [taking] = [block for block in blocks("sql") if "revoke execute on function" in block.text]
     with psycopg.connect(empty_database_url, autocommit=True) as db:
         db.execute(taking.text.encode())

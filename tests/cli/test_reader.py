@@ -81,7 +81,7 @@ def test_a_reader_login_cannot_cancel_an_execution(reader_url: str) -> None:
 
 @pytest.fixture
 def client_url(db: Connection, database_url: str) -> Iterator[str]:
-    """The URL of a login that is the database role of client default only, which has one of each."""
+    """The URL of a login that is the database role of client default, which has one row of each kind."""
     with login_as(db, database_url, "pgsched_client", name="shops") as url:
         db.execute(_ONE_OF_EACH)
         db.execute("""select pgsched.set_client('default', '{"database_role": "shops"}')""")
@@ -99,7 +99,7 @@ _OF_CLIENTS = {
 }
 
 
-def test_a_client_login_can_read_or_gets_a_clear_refusal(db: Connection, client_url: str, run: Run) -> None:
+def test_read_commands_answer_a_client_login_or_refuse_it_clearly(db: Connection, client_url: str, run: Run) -> None:
     job, execution, operation = _ids(db)
     shown = {"jobs": job, "executions": execution, "dead-letters": _LETTER, "bulk": operation}
     shown |= {"clients": "default", "queues": "default", "secrets": "default", "workers": "7"}
@@ -125,7 +125,7 @@ def test_a_client_login_can_count_and_start_a_backfill(db: Connection, client_ur
     assert (started.exit_code, json.loads(started.stdout)["matched"]) == (0, 24)
 
 
-def test_a_client_login_can_read_its_own_audit_entries_only(db: Connection, client_url: str, run: Run) -> None:
+def test_a_client_login_can_read_only_its_own_audit_entries(db: Connection, client_url: str, run: Run) -> None:
     items = json.loads(run("admin", "audit", "--json", env=at(client_url)).stdout)["items"]
     assert {item["name"] for item in items if item["kind"] == "client"} == {"default"}
     assert {item["kind"] for item in items} <= {"client", "job", "bulk operation", None}

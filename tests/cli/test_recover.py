@@ -28,7 +28,7 @@ def copied(db: psycopg.Connection[Any]) -> psycopg.Connection[Any]:
     return db
 
 
-def test_previewing_the_recovery_of_a_copy_leaves_it_held(run: Run, copied: psycopg.Connection[Any]) -> None:
+def test_previewing_a_copys_recovery_leaves_the_copy_held(run: Run, copied: psycopg.Connection[Any]) -> None:
     result = run("admin", "recover")
     assert "this database is a copy" in result.output
     assert "shop.example" in result.output
@@ -42,7 +42,7 @@ def test_previewing_the_recovery_of_a_copy_leaves_it_held(run: Run, copied: psyc
     assert copied.execute("select count(*) from pgsched.executions where fire_at <= now()").fetchone() == (3,)
 
 
-def test_a_release_can_skip_spread_and_hold_executions(run: Run, copied: psycopg.Connection[Any]) -> None:
+def test_a_release_can_skip_and_spread_executions_and_hold_clients(run: Run, copied: psycopg.Connection[Any]) -> None:
     words = ("--skip-older-than", "1h", "--rate", "5", "--hold-client", "bank", "--note", "restored", "--actor", "ann")
     found = json.loads(run("admin", "recover", "--release", *words, "--json").stdout)
     assert (found["released"], found["skipped"], found["spread"]) == (True, 2, 1)

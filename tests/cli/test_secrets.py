@@ -1,4 +1,4 @@
-"""Secrets from the command line, and a whole run of `up` that must not disclose any."""
+"""Secrets from the command line, and a whole run of `up` that must disclose no secret."""
 
 import base64
 import json
@@ -203,7 +203,7 @@ def test_secrets_never_appear_in_answers_logs_dumps_or_arguments(start: Start, w
 
 
 def _was_used(use: _Use, world: World, places: dict[str, str]) -> None:
-    """Asserts that each secret was used, so that its absence means something."""
+    """Asserts that each secret was used. Otherwise its absence would prove nothing."""
     given = {told.get("authorization") for path, told in world.seen if path == "/up"}
     assert given == {"Bearer hush-token", "Bearer hush-access"}
     paths = [path for path, _ in world.seen]

@@ -31,7 +31,7 @@ def test_a_named_settings_file_replaces_the_default_file() -> None:
     assert load_settings({"config": "other.toml"}).processes == 5
 
 
-def test_private_targets_are_allowed_only_with_the_embedded_database() -> None:
+def test_only_the_embedded_database_allows_private_targets_by_default() -> None:
     assert load_settings({}, delivers=True).allow_private_targets
     assert not load_settings({}).allow_private_targets
     assert not load_settings({"database_url": "postgresql://x@y/z"}, delivers=True).allow_private_targets
@@ -70,13 +70,13 @@ def _running(data_dir: Path) -> Iterator[None]:
     drop_lock(lock)
 
 
-def test_the_database_url_of_a_running_up_is_used(tmp_path: Path) -> None:
+def test_a_running_up_commands_database_url_is_used(tmp_path: Path) -> None:
     with _running(tmp_path):
         assert with_database(Settings(data_dir=str(tmp_path))).database_url == "postgresql://here/it-is"
     assert running_url(tmp_path / "postgres") is None
 
 
-def test_a_configured_database_url_takes_precedence_over_a_running_up(tmp_path: Path) -> None:
+def test_a_configured_database_url_overrides_a_running_up_commands_url(tmp_path: Path) -> None:
     with _running(tmp_path):
         settings = Settings(data_dir=str(tmp_path), database_url="postgresql://my/own")
         assert with_database(settings) is not None
@@ -166,7 +166,7 @@ def test_an_unknown_variable_is_ignored_with_a_warning(
 @pytest.mark.parametrize(
     "variable", ["PGSCHED_PROCESES", "PGSCHED_DATABSE_URL", "PGSCHED_QUEUE", "PGSCHED_POOL_INTERVAL"]
 )
-def test_a_misspelt_variable_is_refused(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_misspelled_variable_is_refused(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(variable, "2")
     with pytest.raises(InvalidSettings, match=f"{variable}: .*did you mean PGSCHED_"):
         load_settings({})

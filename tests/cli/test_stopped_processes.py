@@ -1,4 +1,4 @@
-"""Handlers that block their process without ending it: the process is replaced, and others continue."""
+"""Handlers that block their process without ending it: the process is replaced, and other executions continue."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

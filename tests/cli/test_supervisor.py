@@ -84,7 +84,7 @@ async def test_a_restarted_child_gets_the_same_standard_input() -> None:
     await running
 
 
-async def test_other_children_continue_when_one_is_killed() -> None:
+async def test_a_killed_child_does_not_affect_another_child() -> None:
     async with _running(READY, READY) as (supervisor, _):
         killed, other = supervisor.processes["child-1"], supervisor.processes["child-2"]
         os.kill(killed, signal.SIGKILL)
@@ -184,7 +184,7 @@ async def test_a_child_that_cannot_start_stops_the_supervisor_with_its_error() -
     assert lines.count("bad | no such app") == 5
 
 
-async def test_starts_without_a_database_do_not_count_as_failed(
+async def test_a_start_without_a_database_does_not_count_as_a_failed_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "LONGEST_PAUSE", 0.01)
@@ -282,7 +282,7 @@ def test_a_suspended_child_dies_when_its_supervisor_exits() -> None:
         assert supervisor.stdout is not None
         pid = int(supervisor.stdout.readline())
         try:
-            supervisor.communicate(timeout=30)  # returns once the child ends, which also holds the pipe
+            supervisor.communicate(timeout=30)  # returns once the child, which also holds the pipe, ends
         except subprocess.TimeoutExpired:
             os.kill(pid, signal.SIGKILL)
             raise

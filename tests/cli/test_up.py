@@ -49,7 +49,7 @@ def _workers(pid: int) -> set[int]:
     return {child for child, words in children(pid).items() if "cli.main worker" in words}
 
 
-def test_up_restarts_a_killed_worker_and_drains_on_ctrl_c(start: Start, database_url: str, db: Db) -> None:
+def test_pgsched_up_restarts_a_killed_worker_and_drains_on_ctrl_c(start: Start, database_url: str, db: Db) -> None:
     process = start("up", "--port", "0", "--allow-private-targets", "--json", PGSCHED_DATABASE_URL=database_url)
     said = answer(process)
     with urllib.request.urlopen(f"{said['url']}/readyz", timeout=10) as response:
@@ -70,7 +70,9 @@ def test_up_restarts_a_killed_worker_and_drains_on_ctrl_c(start: Start, database
     assert db.execute("select count(*) from pgsched.executions").fetchone() == (0,)
 
 
-def test_commands_use_the_embedded_postgresql_and_up_keeps_its_data(start: Start, run: Run, tmp_path: Path) -> None:
+def test_commands_use_the_embedded_database_and_pgsched_up_keeps_its_data(
+    start: Start, run: Run, tmp_path: Path
+) -> None:
     first = start("up", "--port", "0", "--json")
     said = answer(first)
     assert said["embedded"] is True
@@ -113,7 +115,7 @@ def test_several_worker_processes_drain_on_sigterm(start: Start, database_url: s
     assert db.execute("select count(*) from pgsched.workers").fetchone() == (0,)
 
 
-def test_a_worker_runs_the_handlers_of_its_app(start: Start, database_url: str, db: Db, tmp_path: Path) -> None:
+def test_a_worker_runs_its_apps_handlers(start: Start, database_url: str, db: Db, tmp_path: Path) -> None:
     (tmp_path / "my_handlers.py").write_text(HANDLERS)
     given = {"PGSCHED_DATABASE_URL": database_url, "PGSCHED_SECRET_KEYS": new_key()}
     process = start("worker", "--app", "my_handlers:app", "--json", **given)

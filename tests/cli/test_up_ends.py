@@ -1,4 +1,4 @@
-"""The end of `up`, however it ends: no process is left, and the next `up` continues."""
+"""However `up` ends, it leaves no process behind, and the next `up` continues its work."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def _until(condition: Callable[[], bool], *, within: float = 60.0) -> None:
 
 
 def _began(pid: int) -> str:
-    """Returns the start time of a process, which identifies it beside its pid, or "" if it has ended."""
+    """Returns a process's start time, which with the pid identifies the process, or "" if it has ended."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -58,12 +58,12 @@ def _at_work(start: Start, run: Run, tmp_path: Path) -> tuple[subprocess.Popen[s
     ended = ["executions", "list", "--key", "done", "--json"]
     _until(lambda: [row["status"] for row in json.loads(run(*ended).stdout)["items"]] == ["succeeded"])
     found = _descendants(process.pid)
-    assert len(found) > 10  # three of pgsched, the server and its backends
+    assert len(found) > 10  # three pgsched processes, the PostgreSQL server and its backends
     return process, found
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_stop_signal_to_up_leaves_no_processes(
+def test_a_stop_signal_to_pgsched_up_leaves_no_processes(
     start: Start, run: Run, tmp_path: Path, number: signal.Signals
 ) -> None:
     process, found = _at_work(start, run, tmp_path)
@@ -95,7 +95,7 @@ def test_a_second_stop_signal_leaves_no_processes(start: Start, run: Run, tmp_pa
     _until(lambda: _left(found) == [])
 
 
-def test_killing_up_ends_its_processes_and_the_next_up_keeps_the_data(start: Start, run: Run, tmp_path: Path) -> None:
+def test_killing_pgsched_up_ends_its_processes_and_a_restart_keeps_data(start: Start, run: Run, tmp_path: Path) -> None:
     process, found = _at_work(start, run, tmp_path)
     found |= _descendants(process.pid)
     os.kill(process.pid, signal.SIGKILL)

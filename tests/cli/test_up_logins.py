@@ -1,4 +1,4 @@
-"""Logins of `up`: no superuser, SQL targets as the client's role; and restarts of its PostgreSQL."""
+"""The logins of `up`: no login is a superuser, and SQL targets run as the client's role. Also, PostgreSQL restarts."""
 
 import json
 import os
@@ -49,7 +49,7 @@ def _succeeded(db: Db) -> int:
 
 
 @pytest.mark.usefixtures("made_before")
-def test_up_prints_a_database_url_that_any_driver_accepts(start: Start) -> None:
+def test_pgsched_up_prints_a_database_url_that_any_driver_accepts(start: Start) -> None:
     process = start("up", "--port", "0")
     assert process.stdout is not None
     told = next(line for line in iter(process.stdout.readline, "") if line.startswith("Its database is "))
@@ -65,7 +65,7 @@ def test_up_prints_a_database_url_that_any_driver_accepts(start: Start) -> None:
 
 
 @pytest.mark.usefixtures("made_before")
-def test_up_and_sql_targets_work_without_superuser_logins(start: Start, run: Run) -> None:
+def test_pgsched_up_and_sql_targets_work_without_superuser_logins(start: Start, run: Run) -> None:
     process = start("up", "--port", "0", "--json")
     said = answer(process)
     with _superuser(Path(".pgsched/postgres")) as db, psycopg.connect(said["database_url"], autocommit=True) as user:
@@ -110,7 +110,7 @@ def test_only_pgscheds_own_login_can_fill_the_lock_table(start: Start) -> None:
 
 
 @pytest.mark.usefixtures("made_before")
-def test_up_shows_no_password_except_the_one_in_the_printed_url(start: Start) -> None:
+def test_pgsched_up_shows_no_password_except_in_the_printed_url(start: Start) -> None:
     process = start("up", "--port", "0", "--json")
     said = answer(process)
     directory = Path(".pgsched/postgres")
@@ -132,7 +132,7 @@ def _commands(process: int) -> set[int]:
 
 
 @pytest.mark.usefixtures("made_before")
-def test_up_restarts_a_killed_postgresql_and_executions_continue(start: Start, tmp_path: Path) -> None:
+def test_pgsched_up_restarts_a_killed_postgresql_and_executions_continue(start: Start, tmp_path: Path) -> None:
     process = start("up", "--port", "0", "--json")
     said = answer(process)
     directory = Path(".pgsched/postgres")
@@ -154,7 +154,7 @@ def test_up_restarts_a_killed_postgresql_and_executions_continue(start: Start, t
     assert process.wait(30) == 0
 
 
-def test_up_with_a_superusers_url_runs_as_its_own_logins(start: Start, database_url: str, db: Db) -> None:
+def test_pgsched_up_given_a_superusers_url_runs_as_its_own_logins(start: Start, database_url: str, db: Db) -> None:
     process = start("up", "--port", "0", "--allow-private-targets", "--json", PGSCHED_DATABASE_URL=database_url)
     said = answer(process)
     found = db.execute(_LOGINS).fetchone()
@@ -169,7 +169,7 @@ def test_up_with_a_superusers_url_runs_as_its_own_logins(start: Start, database_
     assert process.wait(20) == 0
 
 
-def test_up_with_an_ordinary_roles_url_creates_no_logins(database_url: str, db: Db, tmp_path: Path) -> None:
+def test_pgsched_up_given_an_ordinary_roles_url_creates_no_logins(database_url: str, db: Db, tmp_path: Path) -> None:
     db.execute("create role up_ordinary login password 'ordinary'")
     try:
         address = conninfo_to_dict(database_url)

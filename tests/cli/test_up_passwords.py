@@ -1,4 +1,4 @@
-"""`up` with a database password that contains characters with a meaning in URLs."""
+"""`up` with a database password that contains characters with a special meaning in URLs."""
 
 import json
 import shlex
@@ -58,7 +58,9 @@ def _environment(url: str, way: str) -> dict[str, str]:
     indirect=["login"],
     ids=["ordinary", "super"],
 )
-def test_up_never_shows_the_database_password(start: Start, database_url: str, db: Db, login: str, way: str) -> None:
+def test_pgsched_up_never_shows_the_database_password(
+    start: Start, database_url: str, db: Db, login: str, way: str
+) -> None:
     environment = _environment(_address(database_url, login), way)
     words = ["--processes", "2", "--allow-private-targets", "--log-level", "debug", "--json"]
     process = start("up", "--port", "0", *words, **environment)

@@ -60,13 +60,13 @@ class Fleet:
         self._api: str = said[1]["url"]
 
     def schedules(self, **given: Any) -> None:
-        """Schedules a call of the handler over the API, and asserts that the API is ready."""
+        """Schedules a handler call over the API, and asserts that the API is ready."""
         made = httpx.post(f"{self._api}/v1/jobs", json={"target": "python:note", **given}, timeout=30)
         assert made.status_code == 201, made.text
         assert httpx.get(f"{self._api}/readyz", timeout=30).status_code == 200
 
     def has_delivered(self) -> bool:
-        """Whether only this release made deliveries."""
+        """Returns True if only this release made deliveries."""
         return {Path(line) for line in self._note.read_text().splitlines()} == {self._tree / "pgsched" / "__init__.py"}
 
 
@@ -77,24 +77,24 @@ def new(database_url: str) -> Iterator[psycopg.Connection[Any]]:
         yield connection
 
 
-def test_processes_of_the_last_release_work_with_the_new_schema(
+def test_the_last_releases_processes_work_with_the_new_schema(
     start: Start, last: Path, new: psycopg.Connection[Any], database_url: str
 ) -> None:
     fleet = Fleet(start, last, database_url)
     fleet.schedules()
     fleet.schedules(key="tick", schedule={"every": "1s"})
     until(new, _ONE_SHOTS.format(1))
-    migrate(database_url, anew=True)  # functions, views, triggers and rights, while both run
+    migrate(database_url, anew=True)  # functions, views, triggers and rights, while both processes run
     fleet.schedules()
     until(new, _ONE_SHOTS.format(2))
     until(new, _RUNS)
     assert fleet.has_delivered()
 
 
-def test_processes_of_this_release_continue_after_the_last_release(
+def test_this_releases_processes_work_on_the_last_releases_database(
     start: Start, last: Path, empty_database_url: str
 ) -> None:
-    """They start on its schema, or, if tables changed since, name the command to run."""
+    """If tables have changed since the last release, the processes first name the command to run."""
     url = empty_database_url
     made = start("migrate", "--json", **at(url), PYTHONPATH=str(last))
     assert (answer(made)["missing_roles"], made.wait(30)) == ([], 0)

@@ -31,13 +31,13 @@ def _attempt(error: str) -> Attempt:
     return Attempt(attempt=1, finished_at=NOON, duration=None, worker=1, status_code=None, error=error, traceback=None)
 
 
-def test_why_shows_when_a_scheduled_execution_is_due() -> None:
+def test_the_why_command_shows_when_a_scheduled_execution_is_due() -> None:
     assert reasons(_execution(), Around(now=NOON - timedelta(minutes=5))) == [
         "It is due at 2026-03-01 12:00:00+00:00, in 0:05:00."
     ]
 
 
-def test_why_shows_a_retrying_executions_last_error_and_next_attempt() -> None:
+def test_the_why_command_shows_a_retrying_executions_error_and_due_time() -> None:
     row = _execution(status="retrying", attempt=1, reason="503")
     said = reasons(row, Around(now=NOON - timedelta(seconds=30)), attempts=[_attempt("timed out"), _attempt("503")])
     assert said == [
@@ -58,12 +58,12 @@ def test_why_shows_a_retrying_executions_last_error_and_next_attempt() -> None:
         ({}, "nothing on record holds it back"),
     ],
 )
-def test_why_shows_what_a_due_execution_waits_for(given: dict[str, Any], sentence: str) -> None:
+def test_the_why_command_shows_what_a_due_execution_waits_for(given: dict[str, Any], sentence: str) -> None:
     [said] = reasons(_execution(**given), AT_NOON)
     assert sentence in said
 
 
-def test_why_shows_that_a_pulled_queue_waits_for_a_consumer() -> None:
+def test_the_why_command_shows_that_a_message_waits_for_a_consumer() -> None:
     [said] = reasons(_execution(), Around(now=NOON, is_pulled=True))
     assert "no consumer has yet claimed it from its queue orders" in said
 
@@ -81,26 +81,28 @@ def test_why_shows_that_a_pulled_queue_waits_for_a_consumer() -> None:
         ("error", "parked (it has a broken row)"),
     ],
 )
-def test_why_names_the_gate_that_holds_an_execution(held_by: str, sentence: str) -> None:
+def test_the_why_command_names_the_gate_that_holds_an_execution(held_by: str, sentence: str) -> None:
     row = _execution(status="held", held_by=held_by, ordering_key="k", reason="it has a broken row", fire_at=None)
     [said] = reasons(row, AT_NOON)
     assert sentence in said
 
 
-def test_why_explains_a_held_execution_without_a_gate() -> None:
+def test_the_why_command_explains_a_held_execution_without_a_gate() -> None:
     held = {"status": "held", "fire_at": None}
     assert reasons(_execution(**held), AT_NOON, waits_for=[ID]) == [f"It waits for {ID} to end."]
     assert "its job's previous run" in reasons(_execution(**held, job_id=ID), AT_NOON)[0]
     assert "infinity" in reasons(_execution(**held), AT_NOON)[0]
 
 
-def test_why_names_a_running_executions_lease_holder() -> None:
+def test_the_why_command_names_a_running_executions_lease_holder() -> None:
     running = {"status": "running", "lease_expires_at": NOON}
     assert reasons(_execution(**running, lease_owner=7), AT_NOON)[0].startswith("Worker 7 has it")
     assert reasons(_execution(**running), AT_NOON)[0].startswith("A consumer has it, or its target responded with 202")
 
 
-def test_why_shows_how_to_release_a_held_client(run: Run, ask: Callable[..., dict[str, Any]], db: Db) -> None:
+def test_the_why_command_shows_how_to_release_a_held_client(
+    run: Run, ask: Callable[..., dict[str, Any]], db: Db
+) -> None:
     db.execute("select pgsched.schedule('https://x.example/', client => 'shop')")
     db.execute("update pgsched.executions set gate = 'client:shop', fire_at = 'infinity'")
     [row] = ask("list")["items"]
@@ -112,7 +114,7 @@ def test_why_shows_how_to_release_a_held_client(run: Run, ask: Callable[..., dic
 
 
 @pytest.mark.parametrize("status", ["succeeded", "failed", "expired", "skipped", "cancelled"])
-def test_why_shows_how_an_execution_ended(status: str) -> None:
+def test_the_why_command_shows_how_an_execution_ended(status: str) -> None:
     [said] = reasons(_execution(status=status, finished_at=NOON, reason="sold out"), AT_NOON)
     assert status in said
     assert ("(sold out)" in said) == (status != "succeeded")
@@ -134,7 +136,9 @@ def _timeless(line: str) -> str:
     return re.sub(r"in \d+:\d\d:\d\d", "soon", line)
 
 
-def test_why_gives_the_reasons_as_text_and_json(run: Run, ask: Callable[..., dict[str, Any]], db: Db) -> None:
+def test_the_why_command_gives_the_reasons_as_text_and_json(
+    run: Run, ask: Callable[..., dict[str, Any]], db: Db
+) -> None:
     db.execute("select pgsched.schedule('https://x.example/', delay => '1 hour')")
     db.execute("update pgsched.queues set paused_at = now()")
     [row] = ask("list")["items"]
@@ -153,7 +157,7 @@ def test_why_gives_the_reasons_as_text_and_json(run: Run, ask: Callable[..., dic
         ("lease_owner = 1, lease_token = 1, lease_expires_at = now() + '1 hour'", None),
     ],
 )
-def test_list_and_show_report_the_same_reason(
+def test_the_list_and_show_commands_report_the_same_reason(
     changed: str, reason: str | None, ask: Callable[..., dict[str, Any]], db: Db
 ) -> None:
     db.execute("select pgsched.schedule('https://x.example/')")

@@ -1,5 +1,5 @@
-"""What a service installs in order to schedule: it works on every system and without the packages of API, workers and
-CLI."""
+"""The packages that a service needs in order to schedule: they install on every system, and the packages of the API,
+workers and CLI are not needed."""
 
 import subprocess
 import sys

@@ -73,9 +73,7 @@ def taken_or_refused(call: Callable[[], Any], name: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["target", *ScheduleOptions.__annotations__])
-def test_odd_arguments_of_schedule_raise_nothing_but_pgsched_errors(
-    connection: psycopg.Connection[Any], name: str
-) -> None:
+def test_odd_schedule_arguments_raise_only_pgsched_errors(connection: psycopg.Connection[Any], name: str) -> None:
     recurs: dict[str, Any] = {"cron": "@daily"} if name in ("timezone", "gap", "overlap", "rules") else {}
     for value in ODD:
         asked: Any = {"target": "notify:a", **recurs, name: value}
@@ -84,16 +82,14 @@ def test_odd_arguments_of_schedule_raise_nothing_but_pgsched_errors(
 
 
 @pytest.mark.parametrize("name", Request.__annotations__)
-def test_odd_fields_of_a_request_raise_nothing_but_pgsched_errors(
-    connection: psycopg.Connection[Any], name: str
-) -> None:
+def test_odd_request_fields_raise_only_pgsched_errors(connection: psycopg.Connection[Any], name: str) -> None:
     for value in ODD:
         asked: Any = [{"target": "notify:a", name: value}]
         taken_or_refused(functools.partial(schedule_many, connection, asked), name, value)
         connection.rollback()
 
 
-def test_odd_request_lists_raise_nothing_but_pgsched_errors(connection: psycopg.Connection[Any]) -> None:
+def test_odd_request_lists_raise_only_pgsched_errors(connection: psycopg.Connection[Any]) -> None:
     for requests in (*ODD, [42], [{}], [None], {"target": "notify:a"}, "notify:a"):
         taken_or_refused(functools.partial(schedule_many, connection, requests), "requests", requests)
         connection.rollback()
@@ -125,7 +121,7 @@ def parameters(function: Callable[..., Any]) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_odd_arguments_of_a_client_raise_nothing_but_pgsched_errors(method: str) -> None:
+def test_odd_client_arguments_raise_only_pgsched_errors(method: str) -> None:
     refused = {"code": "pgsched.invalid_input", "detail": "refused"}
     transport = httpx.MockTransport(lambda _: httpx.Response(422, json=refused))
     function = getattr(Client, method)
@@ -142,7 +138,7 @@ def exhausted(call: Callable[[], Any]) -> Any:
 
 
 @pytest.mark.parametrize("name", ["base_url", "api_key", "timeout", "retries"])
-def test_odd_constructor_arguments_raise_nothing_but_pgsched_errors(name: str) -> None:
+def test_odd_constructor_arguments_raise_only_pgsched_errors(name: str) -> None:
     def call(value: Any) -> None:
         refuse = httpx.MockTransport(lambda _: httpx.Response(422, json={}))
         asked: dict[str, Any] = {"base_url": "http://127.0.0.1:1", "retries": 0, name: value}
@@ -154,7 +150,7 @@ def test_odd_constructor_arguments_raise_nothing_but_pgsched_errors(name: str) -
 
 
 @pytest.mark.parametrize("wrong", ["https://ann:hush@pgsched.example", "postgresql://ann:hush@db.example/shop"])
-def test_an_error_hides_the_password_of_an_address(wrong: str) -> None:
+def test_an_address_error_hides_the_password(wrong: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         Client(wrong)
     assert ("ann:…@" in str(refused.value), "hush" in str(refused.value)) == (True, False)
@@ -180,7 +176,7 @@ def test_times_of_the_wrong_type_are_refused_with_advice(
 
 
 @pytest.mark.parametrize("name", ["key", "client", "queue", "ordering_key"])
-def test_texts_of_the_wrong_type_are_refused_with_advice(connection: psycopg.Connection[Any], name: str) -> None:
+def test_names_of_the_wrong_type_are_refused_with_advice(connection: psycopg.Connection[Any], name: str) -> None:
     with pytest.raises(InvalidInput, match=f"{name} cannot be 42: write a string"):
         schedule(connection, "notify:a", **{name: 42})
 
@@ -200,7 +196,7 @@ class Derived(asyncpg.Connection):  # type: ignore[misc]
     """An application's connection class."""
 
 
-async def test_a_connection_of_a_derived_class_is_accepted(module_url: str) -> None:
+async def test_an_instance_of_a_connection_subclass_is_accepted(module_url: str) -> None:
     connection = await asyncpg.connect(module_url, connection_class=Derived)
     await schedule_async(connection, "notify:a")
     await connection.close()

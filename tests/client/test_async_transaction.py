@@ -1,4 +1,4 @@
-"""schedule_async() inside a transaction of SQLAlchemy's async connection and session, and of asyncpg's connection."""
+"""schedule_async() in the transaction of a SQLAlchemy async connection or session, or of an asyncpg connection."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -31,7 +31,7 @@ async def test_an_execution_exists_only_if_the_caller_commits(
 
 
 @pytest.mark.parametrize("commits", [True, False])
-async def test_over_asyncpg_executions_and_jobs_exist_only_after_a_commit(
+async def test_executions_and_jobs_over_asyncpg_exist_only_after_a_commit(
     database_url: str, db: Connection[tuple[object, ...]], commits: bool
 ) -> None:
     connection = await asyncpg.connect(database_url)
@@ -77,7 +77,7 @@ async def test_a_pooled_asyncpg_connection_schedules_and_raises_pgsched_errors(
         (InvalidInput, "client", {"target": "notify:a", "client": ""}),
     ],
 )
-async def test_each_driver_raises_a_database_refusal_as_a_pgsched_error(
+async def test_each_driver_turns_a_database_refusal_into_a_pgsched_error(
     database_url: str, driver: str, error: type[PgschedError], says: str, asked: dict[str, str]
 ) -> None:
     engine = create_async_engine(

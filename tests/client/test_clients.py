@@ -38,7 +38,7 @@ async def async_client(address: str) -> AsyncIterator[AsyncClient]:
         yield client
 
 
-def test_an_execution_reads_back_with_the_fields_it_was_scheduled_with(client: Client) -> None:
+def test_an_execution_reads_back_with_the_scheduled_fields(client: Client) -> None:
     asked = client.schedule(
         "https://shop.example/settle",
         payload={"merchant": 42, "name": "Müller"},
@@ -106,7 +106,7 @@ def test_an_edit_returns_the_changed_job(client: Client) -> None:
     assert (edited.target, edited.client) == ("notify:a", "default")
 
 
-def test_the_anchor_of_an_interval_can_be_edited(client: Client) -> None:
+def test_an_intervals_anchor_can_be_edited(client: Client) -> None:
     job = client.schedule("notify:a", every="24h").id
     client.edit(job, anchor=_AT.replace(hour=2, minute=30))
     [fire] = client.preview(job, count=1).before
@@ -309,12 +309,12 @@ def test_each_invalid_argument_raises_the_matching_error(client: Client, kind: t
     assert str(raised.value)
 
 
-def test_a_misspelled_argument_is_a_type_error(client: Client) -> None:
+def test_a_misspelled_argument_raises_type_error(client: Client) -> None:
     with pytest.raises(TypeError, match="quue"):
         client.schedule("notify:a", quue="default")  # type: ignore[call-arg]
 
 
-def test_a_cancelled_job_raises_conflict_and_an_unknown_id_not_found(client: Client) -> None:
+def test_an_ended_job_raises_conflict_and_an_unknown_id_raises_not_found(client: Client) -> None:
     job = client.schedule("notify:a", every="1h").id
     client.cancel(job)
     with pytest.raises(Conflict, match="is cancelled"):
@@ -386,7 +386,7 @@ def test_a_long_retry_after_ends_the_retries() -> None:
     assert len(asked) == 1
 
 
-def test_an_error_page_of_a_proxy_is_reported_as_unavailable() -> None:
+def test_a_proxys_error_page_is_reported_as_unavailable() -> None:
     transport = httpx.MockTransport(lambda _: httpx.Response(502, text="<html>bad gateway</html>"))
     with (
         Client("http://proxy", transport=transport, retries=0) as client,
@@ -395,7 +395,7 @@ def test_an_error_page_of_a_proxy_is_reported_as_unavailable() -> None:
         client.list_jobs()
 
 
-def test_an_html_page_is_reported_as_not_an_api() -> None:
+def test_an_html_page_is_reported_as_not_from_a_pgsched_api() -> None:
     transport = httpx.MockTransport(lambda _: httpx.Response(200, text="<html>welcome</html>"))
     with (
         Client("http://portal", transport=transport) as client,
@@ -471,7 +471,7 @@ def test_predecessors_may_be_named_by_id_and_by_key(client: Client) -> None:
 
 
 @pytest.mark.parametrize("after", ["one", uuid.UUID(int=1), [1], [None]], ids=str)
-def test_an_invalid_after_is_refused_before_it_is_sent(client: Client, after: Any) -> None:
+def test_an_invalid_after_argument_is_refused_before_it_is_sent(client: Client, after: Any) -> None:
     with pytest.raises(InvalidInput, match=r"after cannot be .*: write a list of ids and keys"):
         client.schedule("python:report", after=after)
 

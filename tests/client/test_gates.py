@@ -20,7 +20,7 @@ def test_a_host_is_sidelined_listed_and_restored(address: str) -> None:
         assert [row.state for row in client.list_sidelined(client="payments").items] == ["recovering"]
 
 
-def test_a_blocked_key_is_listed_and_unblocked(address: str, module_url: str) -> None:
+def test_a_blocked_ordering_key_is_listed_and_unblocked(address: str, module_url: str) -> None:
     with psycopg.connect(module_url) as connection:
         connection.execute(BLOCK.encode(), {"key": "account-42"})
     with Client(address) as client:

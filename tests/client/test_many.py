@@ -72,7 +72,7 @@ def numbered(first: int, last: int, **also: Any) -> Iterator[Request]:
         yield asked
 
 
-def test_commit_schedules_all_requests(opens: Opens, database_url: str, db: Connection) -> None:
+def test_a_commit_schedules_all_requests(opens: Opens, database_url: str, db: Connection) -> None:
     with opens(database_url) as transaction:
         assert len(schedule_many(transaction, numbered(0, 1000))) == 1000
         assert count(db) == 0
@@ -83,7 +83,7 @@ def test_commit_schedules_all_requests(opens: Opens, database_url: str, db: Conn
     assert row == (1000, 1000, 16, AT, AT, "python:remind", "default")
 
 
-def test_rollback_leaves_no_executions(opens: Opens, database_url: str, db: Connection) -> None:
+def test_a_rollback_leaves_no_executions(opens: Opens, database_url: str, db: Connection) -> None:
     def give_up() -> None:
         with opens(database_url) as transaction:
             schedule_many(transaction, numbered(0, 10))
@@ -143,7 +143,7 @@ def test_ids_are_uuidv7_in_the_order_of_the_requests(database_url: str, db: Conn
     REFUSED,
     ids=lambda value: value.__name__ if isinstance(value, type) else ",".join(value),
 )
-def test_one_invalid_request_refuses_the_whole_call(module_url: str, kind: type[Exception], asked: Any) -> None:
+def test_one_invalid_request_fails_the_whole_call(module_url: str, kind: type[Exception], asked: Any) -> None:
     with pytest.raises(kind) as raised, psycopg.connect(module_url) as connection:
         schedule_many(connection, [*numbered(0, 300), *numbered(0, 1, **asked)])
     assert type(raised.value) is kind
@@ -151,7 +151,7 @@ def test_one_invalid_request_refuses_the_whole_call(module_url: str, kind: type[
         assert count(connection) == 0
 
 
-def test_an_unknown_request_field_is_a_type_error(database_url: str, db: Connection) -> None:
+def test_an_unknown_request_field_raises_type_error(database_url: str, db: Connection) -> None:
     with pytest.raises(TypeError, match="cron"), psycopg.connect(database_url) as connection:
         schedule_many(connection, [{"target": "notify:a", "cron": "* * * * *"}])  # type: ignore[typeddict-unknown-key]
     assert count(db) == 0
@@ -166,7 +166,7 @@ def test_a_conflict_names_the_taken_key(database_url: str, db: Connection) -> No
     assert count(db) == 1
 
 
-def test_keys_scheduled_in_bulk_are_found_by_schedule(database_url: str, db: Connection) -> None:
+def test_a_key_scheduled_in_bulk_is_found_by_the_schedule_function(database_url: str, db: Connection) -> None:
     requests = (Request(target="notify:a", fire_at=AT, key=f"k{n}") for n in range(6000))
     with psycopg.connect(database_url) as connection:
         assert len(schedule_many(connection, requests)) == 6000
@@ -186,7 +186,7 @@ def test_ids_are_returned_in_the_order_of_the_requests(database_url: str, db: Co
     assert ids[-2:] == [ids[len(ids) - 2], ids[-1]]
 
 
-def test_on_conflict_decides_what_happens_if_a_key_is_taken(database_url: str, db: Connection) -> None:
+def test_on_conflict_decides_the_outcome_for_a_taken_key(database_url: str, db: Connection) -> None:
     def asked(n: int, key: str, on_conflict: str) -> Request:
         return {"target": "python:remind", "payload": n, "fire_at": AT, "key": key, "on_conflict": on_conflict}
 

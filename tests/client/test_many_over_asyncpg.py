@@ -68,7 +68,7 @@ async def test_each_column_is_stored_despite_a_custom_jsonb_codec(connection: An
     ]
 
 
-async def test_on_conflict_decides_what_happens_if_a_key_is_taken(database_url: str, db: Connection) -> None:
+async def test_on_conflict_decides_the_outcome_for_a_taken_key(database_url: str, db: Connection) -> None:
     def asked(n: int, key: str, on_conflict: str) -> Request:
         return {"target": "python:remind", "payload": n, "fire_at": AT, "key": key, "on_conflict": on_conflict}
 
@@ -89,9 +89,7 @@ async def test_on_conflict_decides_what_happens_if_a_key_is_taken(database_url: 
     ]
 
 
-async def test_one_invalid_request_refuses_all_but_leaves_the_connection_usable(
-    connection: Any, db: Connection
-) -> None:
+async def test_one_invalid_request_fails_the_call_but_not_the_connection(connection: Any, db: Connection) -> None:
     for kind, asked in REFUSED:
         with pytest.raises(kind) as raised:
             await schedule_many_async(connection, [*numbered(0, 300), *numbered(0, 1, **asked)])

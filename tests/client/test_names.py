@@ -83,7 +83,7 @@ async def recorder(module_url: str) -> AsyncIterator[Recorder]:
 
 
 async def _asked(recorder: Recorder, method: str, name: str) -> tuple[Any, ...]:
-    """Returns the recorded request when ``method`` is called with ``name``."""
+    """Calls ``method`` with ``name`` and returns the recorded request."""
     recorder.seen.clear()
     called = getattr(AsyncClient, method)
     given = {}
@@ -101,7 +101,7 @@ async def _asked(recorder: Recorder, method: str, name: str) -> tuple[Any, ...]:
     return handler, rest, msgspec.json.decode(body) if body else None
 
 
-def test_methods_that_take_names_are_found() -> None:
+def test_the_tested_methods_cover_each_kind_of_name() -> None:
     assert {"drop_client", "put_secret", "get_limit", "unblock", "claim", "schedule", "pause_queue"} <= {*_methods()}
 
 

@@ -1,4 +1,4 @@
-"""Consumers with the clients, against the real API."""
+"""Consumers that use Client and AsyncClient, against the real API."""
 
 from collections.abc import Iterator
 
@@ -84,7 +84,7 @@ def test_consume_with_a_zero_wait_is_refused(client: Client) -> None:
         next(client.consume("orders", worker="svc-1", wait="0s"))
 
 
-async def test_the_async_client_consumes_releases_fails_and_completes(client: Client, address: str) -> None:
+async def test_the_async_client_consumes_releases_fails_and_completes_messages(client: Client, address: str) -> None:
     put(client)
     async with AsyncClient(address) as consumer:
         async for message in consumer.consume("orders", worker="svc-1"):

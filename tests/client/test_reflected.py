@@ -1,4 +1,4 @@
-"""Reflecting our tables in an application: each domain column is mapped to its base type."""
+"""Reflecting pgsched's tables in an application: each domain column is mapped to its base type."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def _as_what_it_is_made_of(inspector: Any, table: Table, column: Any) -> None:
         column["type"] = column["type"].data_type
 
 
-def test_a_reflected_model_accepts_dicts(database_url: str, db: psycopg.Connection[Any]) -> None:
+def test_a_reflected_model_accepts_dicts_in_json_columns(database_url: str, db: psycopg.Connection[Any]) -> None:
     engine = create_engine(database_url.replace("postgresql://", "postgresql+psycopg://", 1), poolclass=NullPool)
 
     class Execution(Base):

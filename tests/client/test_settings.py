@@ -65,7 +65,7 @@ def test_options_that_cannot_be_defaults_are_refused(client: Client) -> None:
         client.set_client("shop", options={"on_success": "python:x"})
 
 
-async def test_the_async_client_sets_a_client(address: str) -> None:
+async def test_the_async_client_changes_a_clients_settings(address: str) -> None:
     async with AsyncClient(address) as client:
         found = await client.set_client("other", weight=2, channels=["http"], dead_letters_for="P90D")
         assert (found.weight, found.channels, found.dead_letters_for) == (2, ["http"], timedelta(days=90))

@@ -78,7 +78,7 @@ def test_an_execution_exists_after_the_commit(opens: Opens, database_url: str, d
     assert executions(db) == [(made, "notify:a", {"n": [1]}, "k", "shop", {"timeout": "5s"})]
 
 
-def test_rollback_leaves_no_executions(opens: Opens, database_url: str, db: Connection) -> None:
+def test_a_rollback_leaves_no_executions(opens: Opens, database_url: str, db: Connection) -> None:
     def give_up() -> None:
         with opens(database_url) as transaction:
             schedule(transaction, "notify:a")
@@ -164,7 +164,7 @@ async def test_schedule_async_raises_invalid_target(database_url: str) -> None:
             await schedule_async(connection, "ftp://shop.example")
 
 
-async def test_a_mismatched_connection_error_names_the_right_function(database_url: str) -> None:
+async def test_the_error_for_a_mismatched_connection_names_the_right_function(database_url: str) -> None:
     async with await psycopg.AsyncConnection.connect(database_url) as connection:
         with pytest.raises(TypeError, match="AsyncConnection needs schedule_async"):
             schedule(connection, "notify:a")

@@ -11,7 +11,7 @@ from tests.delivery.receiver import NOW
 
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204, 299])
-def test_2xx_is_success(status: int) -> None:
+def test_a_2xx_status_is_a_success(status: int) -> None:
     assert outcome_of_answer(status, Options()) == Succeeded(status_code=status)
 
 
@@ -23,7 +23,7 @@ def test_temporary_failures_are_retryable(status: int) -> None:
 
 
 @pytest.mark.parametrize("status", [300, 301, 304, 307, 308, 400, 401, 403, 404, 409, 410, 422, 451])
-def test_any_other_status_is_final(status: int) -> None:
+def test_redirects_and_most_client_errors_are_final_failures(status: int) -> None:
     outcome = outcome_of_answer(status, Options())
     assert isinstance(outcome, Failed)
     assert not outcome.retryable
@@ -67,6 +67,6 @@ def test_an_invalid_retry_after_is_ignored(text: str | None) -> None:
 
 
 @given(st.text())
-def test_arbitrary_retry_after_is_parsed_without_error(text: str) -> None:
+def test_any_retry_after_text_is_parsed_without_an_error(text: str) -> None:
     wait = parse_retry_after(text, NOW)
     assert wait is None or wait >= timedelta(0)

@@ -32,7 +32,9 @@ _FORM = {"name": "Müller & Söhne", "n": 1, "paid": True, "item": ["a=b", "c d"
         ),
     ],
 )
-async def test_a_body_is_sent_in_its_format(option: dict[str, str], payload: object, sent: bytes, kind: str) -> None:
+async def test_a_body_is_sent_in_the_requested_format(
+    option: dict[str, str], payload: object, sent: bytes, kind: str
+) -> None:
     options = Options(body=body_of(option))
     async with receiving() as receiver, calling() as channel:
         row = execution(receiver.url)._replace(payload=orjson.dumps(payload))
@@ -73,7 +75,7 @@ async def test_a_payload_that_does_not_fit_the_body_format_fails_for_good(payloa
     assert receiver.requests == []
 
 
-async def test_without_a_payload_no_body_is_sent() -> None:
+async def test_no_body_is_sent_without_a_payload() -> None:
     options = Options(body=body_of({"format": "text"}))
     async with receiving() as receiver, calling() as channel:
         await channel.deliver(execution(receiver.url)._replace(payload=None), options, 5)

@@ -98,7 +98,7 @@ async def test_a_cloud_event_is_sent_as_headers_without_duplicates() -> None:
     assert orjson.loads(request.body) == {"order": 42}
 
 
-async def test_attempts_keep_the_callers_trace_unchanged() -> None:
+async def test_every_attempt_sends_the_callers_trace_unchanged() -> None:
     trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     async with receiving() as receiver, calling() as channel:
         for attempt in (1, 2):
@@ -106,7 +106,7 @@ async def test_attempts_keep_the_callers_trace_unchanged() -> None:
     assert [request.headers["traceparent"] for request in receiver.requests] == [trace, trace]
 
 
-async def test_a_client_with_a_secret_signs_its_callbacks(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_callbacks_of_a_client_with_a_secret_are_signed(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
     secrets = {"shop": [parse_signing_secret(text)]}
     async with receiving() as receiver, calling(secrets=lambda client: secrets.get(client, [])) as channel:
@@ -118,13 +118,13 @@ async def test_a_client_with_a_secret_signs_its_callbacks(monkeypatch: pytest.Mo
     assert Webhook(text).verify(request.body, headers) == {"order": 42}
 
 
-async def test_a_client_without_a_secret_signs_nothing() -> None:
+async def test_callbacks_of_a_client_without_a_secret_are_not_signed() -> None:
     async with receiving() as receiver:
         await deliver(receiver.url)
     assert "webhook-signature" not in receiver.requests[0].headers
 
 
-async def test_headers_of_one_row_do_not_leak_into_the_next() -> None:
+async def test_one_rows_headers_do_not_leak_into_the_next_rows_callback() -> None:
     secrets = {"shop": [b"s" * 32]}
     async with receiving() as receiver, calling(secrets=lambda client: secrets.get(client, [])) as channel:
         await channel.deliver(execution(receiver.url), Options(), 5)

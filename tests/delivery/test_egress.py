@@ -56,7 +56,7 @@ def test_private_addresses_can_be_allowed(address: str) -> None:
 
 
 @pytest.mark.parametrize("address", [*NEVER, *NOT_GIVEN_OUT])
-def test_metadata_addresses_are_always_refused(address: str) -> None:
+def test_metadata_and_reserved_addresses_are_always_refused(address: str) -> None:
     with pytest.raises(AddressRefused):
         Egress(allow_private=True).check(address)
 
@@ -98,7 +98,7 @@ async def test_a_name_with_an_allowed_address_is_called(monkeypatch: pytest.Monk
     assert receiver.requests[0].headers["host"] == f"shop.example:{receiver.port}"
 
 
-async def test_only_allowed_addresses_of_a_name_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_name_resolves_only_to_its_allowed_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     _resolve_to(monkeypatch, "10.0.0.1", "8.8.8.8", "169.254.169.254")
     resolver = Resolver(Egress(allow_private=False))
     answers = await resolver.resolve("shop.example", 443)

@@ -43,7 +43,7 @@ async def test_an_error_is_decoded_in_its_charset(charset: str) -> None:
     assert outcome.error == f"answered 404 Not Found: {_SAID}"
 
 
-async def test_the_location_of_a_redirect_is_kept() -> None:
+async def test_the_error_for_a_redirect_names_its_location() -> None:
     async with receiving(answering("308 Moved", b"", "Location: https://new.example/settle")) as receiver:
         outcome = await deliver(receiver.url)
     assert isinstance(outcome, Failed)
@@ -55,7 +55,7 @@ def test_decompression_stops_at_the_stored_length() -> None:
     assert error_text(bomb, b"gzip", b"") == "0" * LONGEST_ERROR
 
 
-def test_a_truncated_compressed_error_is_read_as_far_as_possible() -> None:
+def test_the_readable_part_of_a_truncated_compressed_error_is_kept() -> None:
     whole = gzip.compress(bytes(range(32, 127)) * 20)
     assert error_text(whole[:-12], b"gzip", b"").startswith(' !"#'.strip())
 

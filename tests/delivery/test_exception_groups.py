@@ -51,7 +51,7 @@ def group(*errors: BaseException) -> BaseException:
         (lambda: group(*[ValueError()] * (MOST_MEMBERS - 2), Fail("closed")), FAIL),
     ],
 )
-def test_a_groups_outcome_combines_its_members_outcomes(
+def test_an_exception_groups_outcome_combines_its_members_outcomes(
     make: Callable[[], BaseException], expected: Outcome | None
 ) -> None:
     assert declared(make()) == expected
@@ -84,7 +84,7 @@ async def test_an_outcome_raised_in_a_task_group_decides_the_attempt(
     assert await run(app, threads) == expected
 
 
-async def test_the_error_of_a_group_includes_its_first_member(app: App, threads: Threads) -> None:
+async def test_an_exception_groups_error_includes_its_first_member(app: App, threads: Threads) -> None:
     @app.handler("work")
     async def work() -> None:
         raise ExceptionGroup("unhandled errors", [ValueError("one"), ValueError("two")])

@@ -96,7 +96,7 @@ async def async_generator() -> AsyncIterator[int]:
         (none(), "register a function"),
     ],
 )
-def test_an_uncallable_handler_is_refused_at_registration(function: Callable[..., Any], says: str) -> None:
+def test_an_unsuitable_handler_is_refused_at_registration(function: Callable[..., Any], says: str) -> None:
     with pytest.raises(InvalidInput, match=says):
         App().handler("work")(function)
 

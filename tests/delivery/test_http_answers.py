@@ -98,7 +98,7 @@ async def test_surplus_bytes_are_not_taken_as_the_next_answer(surplus: bytes) ->
     assert connections == [1, 2]
 
 
-async def test_data_on_an_idle_connection_closes_it() -> None:
+async def test_unexpected_data_closes_an_idle_connection() -> None:
     left = asyncio.Event()
     go_on = asyncio.Event()
 
@@ -133,7 +133,7 @@ async def test_an_answer_may_arrive_byte_by_byte() -> None:
         b"HTTP/1.1 503 Busy\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nRetry-After: 30\r\n\r\n",
     ],
 )
-async def test_only_retry_after_in_the_final_head_counts(answer: bytes) -> None:
+async def test_only_a_retry_after_header_in_the_final_head_counts(answer: bytes) -> None:
     outcomes, connections = await twice(answer)
     assert outcomes == [Failed(error="answered 503 Busy", retryable=True, status_code=503)] * 2
     assert connections == [1, 1]
@@ -149,7 +149,7 @@ async def test_a_body_without_a_length_ends_with_the_connection() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"{}"])
-async def test_the_body_of_an_answer_to_a_head_request_is_ignored(body: bytes) -> None:
+async def test_a_body_in_an_answer_to_a_head_request_is_ignored(body: bytes) -> None:
     outcomes, connections = await twice(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n" + body, "HEAD")
     assert outcomes == [DONE, DONE]
     assert connections == [1, 2]
@@ -313,13 +313,13 @@ async def test_an_early_answer_counts_but_its_connection_is_not_reused() -> None
         (b"1" * 20_000, b'"' + b"1" * 16_384 + b'"'),
     ],
 )
-async def test_an_answer_is_kept_only_with_the_option_keep_answer(body: bytes, kept: bytes | None) -> None:
+async def test_an_answer_is_kept_only_with_the_keep_answer_option(body: bytes, kept: bytes | None) -> None:
     async with receiving(answering("201 Created", body)) as receiver:
         assert await deliver(receiver.url, Options(keep_answer=True)) == Succeeded(status_code=201, result=kept)
         assert await deliver(receiver.url, Options()) == Succeeded(status_code=201)
 
 
-async def test_a_truncated_answer_is_kept_as_far_as_it_was_received() -> None:
+async def test_the_received_part_of_a_truncated_answer_is_kept() -> None:
     async def respond(request: Request, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n12")
         await writer.drain()

@@ -25,7 +25,7 @@ async def test_the_body_arrives_exactly_as_scheduled() -> None:
     assert (request.method, request.path, request.body) == ("POST", "/settle?a=%2F&b=%C3%BC", body)
 
 
-async def test_without_a_payload_there_is_no_body_or_content_type() -> None:
+async def test_a_callback_without_a_payload_has_no_body_or_content_type() -> None:
     async with receiving() as receiver:
         await deliver(receiver.url, payload=None)
     [request] = receiver.requests
@@ -58,7 +58,7 @@ async def test_a_failure_keeps_the_status_and_the_targets_message() -> None:
     assert outcome.error == "answered 503 Service Unavailable: down for repair"
 
 
-async def test_retry_after_is_parsed() -> None:
+async def test_a_failures_retry_after_header_is_parsed() -> None:
     async with receiving(answering("429 Too Many Requests", b"", "Retry-After: 90")) as receiver:
         outcome = failure(await deliver(receiver.url))
     assert outcome.retry_after is not None
@@ -73,7 +73,7 @@ async def test_redirects_are_not_followed() -> None:
     assert len(receiver.requests) == 1
 
 
-async def test_connections_are_kept_alive() -> None:
+async def test_consecutive_callbacks_reuse_one_connection() -> None:
     async with receiving() as receiver, calling() as channel:
         for _ in range(5):
             await channel.deliver(execution(receiver.url), Options(), 5)
@@ -88,7 +88,7 @@ async def test_a_host_has_no_more_connections_than_its_limit() -> None:
     assert receiver.connections == 2
 
 
-async def test_no_answer_is_a_retryable_failure() -> None:
+async def test_a_missing_answer_is_a_retryable_failure() -> None:
     never = asyncio.Event()
 
     async def silent(request: Request, writer: asyncio.StreamWriter) -> None:
@@ -173,7 +173,7 @@ async def test_an_unresolvable_name_is_a_retryable_failure(
     assert failure(await deliver("http://nowhere.example/")).retryable
 
 
-async def test_cancellation_is_propagated() -> None:
+async def test_a_cancelled_delivery_raises_cancelled_error() -> None:
     arrived = asyncio.Event()
     never = asyncio.Event()
 

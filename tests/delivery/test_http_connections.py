@@ -141,7 +141,7 @@ async def test_calls_waiting_for_a_connection_are_served_in_order() -> None:
     assert target.requests == [(1, f"/{n}") for n in range(20)]
 
 
-async def test_a_cancelled_waiting_call_does_not_delay_the_next_one() -> None:
+async def test_a_cancelled_waiting_call_does_not_delay_the_next_call() -> None:
     async with one_at_a_time() as (target, channel, first, answer):
         leaving = asyncio.create_task(call(channel, target, "/leaving"))
         staying = asyncio.create_task(call(channel, target, "/staying"))
@@ -272,7 +272,7 @@ async def test_a_busy_connection_is_closed_at_the_end_of_its_lifetime(monkeypatc
     assert target.on == [1, 2, 3]
 
 
-async def test_a_new_connection_takes_the_slot_of_the_longest_idle_one() -> None:
+async def test_a_new_connection_takes_the_longest_idle_connections_slot() -> None:
     left = asyncio.Event()
 
     async def serving(wire: Wire) -> None:

@@ -87,6 +87,6 @@ async def test_proxy_variables_in_the_environment_are_ignored(monkeypatch: pytes
 
 
 @pytest.mark.parametrize("text", ["proxy:3128", "https://proxy:3128", "socks5://proxy", "http://", "http://a:b:c", "x"])
-def test_an_invalid_proxy_is_refused_without_showing_its_password(text: str) -> None:
+def test_an_invalid_proxy_url_is_refused(text: str) -> None:
     with pytest.raises(InvalidSettings, match=r"proxy must have the form http://host:port"):
         parse_proxy(text)

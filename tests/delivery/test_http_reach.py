@@ -1,4 +1,4 @@
-"""How connections are opened: names, several addresses and TLS; and that the environment cannot redirect them."""
+"""Opening connections: name resolution, several addresses, TLS, and proxy variables, which are ignored."""
 
 import asyncio
 import socket
@@ -72,7 +72,7 @@ async def test_a_name_is_resolved_once_while_cached(names: Names) -> None:
     assert names.asked == ["shop.example"]
 
 
-async def test_concurrent_lookups_of_a_name_resolve_it_once(names: Names) -> None:
+async def test_concurrent_lookups_resolve_a_name_only_once(names: Names) -> None:
     found = Resolver(Egress(allow_private=True))
     await asyncio.gather(*[found.resolve("shop.example", port) for port in (80, 443, 8080)])
     found.close()
@@ -122,7 +122,7 @@ async def test_hanging_lookups_take_no_more_than_their_clients_share(slow_names:
     answer = await found.resolve("shop.example", 80, "shop")
     assert [address for *_, address in answer] == [("127.0.0.1", 80)]
     refused = [task for task in asking if task.done()]
-    assert len(refused) == 17  # of 31 threads left for lookups, it may take 23
+    assert len(refused) == 17  # of the 31 threads left for lookups, mallory may take 23
     assert all(isinstance(task.exception(), NoFreeSlot) for task in refused)
     slow_names.set()
     await asyncio.gather(*set(asking) - set(refused))
@@ -173,7 +173,7 @@ async def test_a_name_is_checked_again_each_time_it_is_resolved(names: Names, mo
 
 
 @pytest.mark.parametrize("first", ["127.0.0.2", "::1"])
-async def test_the_next_address_is_tried_if_the_first_refuses(names: Names, first: str) -> None:
+async def test_the_next_address_is_tried_if_the_first_address_refuses(names: Names, first: str) -> None:
     names.addresses = (first, "127.0.0.1")
     async with receiving() as receiver, calling() as channel:
         assert await channel.deliver(execution(f"http://shop.example:{receiver.port}/"), Options(), 5) == DONE
@@ -206,7 +206,7 @@ async def test_cancellation_while_connecting_leaves_no_open_sockets(
     assert _descriptors() == before
 
 
-async def test_no_answer_from_any_address_is_a_retryable_failure(names: Names) -> None:
+async def test_a_host_that_refuses_on_every_address_is_a_retryable_failure(names: Names) -> None:
     names.addresses = ("127.0.0.2", "127.0.0.3")
     async with receiving() as receiver, calling() as channel:
         outcome = await channel.deliver(execution(f"http://shop.example:{receiver.port}/"), Options(), 5)
@@ -243,7 +243,7 @@ async def test_the_host_name_is_verified_by_default(names: Names, monkeypatch: p
 @pytest.mark.parametrize(
     ("host", "asked"), [("localhost", "localhost"), ("LocalHost.", "localhost"), ("127.0.0.1", None)]
 )
-async def test_sni_contains_the_host_name_of_the_target(names: Names, host: str, asked: str | None) -> None:
+async def test_sni_contains_the_targets_host_name(names: Names, host: str, asked: str | None) -> None:
     seen: list[str | None] = []
     serving = server_tls()
     serving.sni_callback = lambda sock, name, context: seen.append(name)

@@ -40,14 +40,14 @@ async def test_an_authority_without_strict_extensions_is_trusted() -> None:
     assert await _call(loose, tls=trusting_context(authorities)) == DONE
 
 
-async def test_system_authorities_are_trusted_besides_those_of_a_file() -> None:
+async def test_an_authority_file_adds_to_the_trusted_system_authorities() -> None:
     both = {tuple(one["subject"]) for one in trusting_context(AUTHORITY).get_ca_certs()}
     alone = {tuple(one["subject"]) for one in trusting_context().get_ca_certs()}
     assert len(both - alone) == 1
     assert alone <= both
 
 
-async def test_a_certificate_for_another_name_is_still_refused() -> None:
+async def test_a_trusted_certificate_for_another_name_is_refused() -> None:
     async with receiving(tls=server_tls()) as receiver, calling(tls=trusting_context(AUTHORITY)) as channel:
         row = execution(f"https://127.0.0.2:{receiver.port}/")
         assert isinstance(await channel.deliver(row, Options(), 5), Failed)
@@ -73,7 +73,7 @@ async def test_a_certificate_is_presented_only_to_its_configured_hosts(whom: str
     assert (outcome == DONE) is shown
 
 
-async def test_a_client_never_uses_another_clients_certified_connection() -> None:
+async def test_a_client_never_uses_a_connection_with_another_clients_certificate() -> None:
     certificates = certificate_contexts(json.dumps({"shop@localhost": CLIENT}), AUTHORITY)
     async with (
         receiving(tls=server_tls()) as receiver,

@@ -127,7 +127,7 @@ async def test_a_call_whose_reused_child_dies_is_released(isolation: Isolation) 
     assert result_of(await call(isolation, lost("pid", losses=LOSSES + 1))) != used
 
 
-async def test_an_only_attempt_runs_in_a_fresh_child(isolation: Isolation) -> None:
+async def test_an_execution_with_a_single_attempt_runs_in_a_fresh_child(isolation: Isolation) -> None:
     used = result_of(await call(isolation, lost("pid")))
     assert result_of(await call(isolation, lost("pid"), replace(_OPTIONS, max_attempts=1))) != used
 

@@ -99,7 +99,7 @@ async def test_a_message_body_may_be_arbitrary_bytes(cluster: KafkaCluster, chan
     assert dict(message.headers() or [])["content-type"] == b"application/avro"
 
 
-async def test_messages_of_an_ordering_key_share_a_partition_in_order(
+async def test_messages_with_one_ordering_key_share_a_partition_in_order(
     cluster: KafkaCluster, channel: KafkaChannel
 ) -> None:
     for n in range(5):

@@ -69,7 +69,7 @@ async def run(app: App, threads: Threads, completion: Any = None) -> Outcome:
     return await channel.deliver(execution("python:work"), Options(), 5)
 
 
-async def test_middleware_is_entered_before_the_handler_and_left_after(
+async def test_middleware_is_entered_before_and_left_after_the_handler(
     app: App, threads: Threads, said: list[str]
 ) -> None:
     @app.handler("work")
@@ -121,7 +121,7 @@ async def test_an_exception_that_middleware_suppresses_is_a_success(
     assert "kept back" in said
 
 
-async def test_middleware_sees_an_invalid_payload(app: App, threads: Threads, said: list[str]) -> None:
+async def test_middleware_wraps_the_refusal_of_an_invalid_payload(app: App, threads: Threads, said: list[str]) -> None:
     @app.handler("work")
     async def work(payload: list[int]) -> None:
         said.append("work")

@@ -36,7 +36,7 @@ async def test_the_python_library_accepts_every_callback_with_either_secret() ->
             assert Webhook(secret).verify(request.body, request.headers) == json.loads(payload or b"{}")
 
 
-async def test_the_node_library_accepts_either_secret_and_no_other() -> None:
+async def test_the_node_library_accepts_either_secret_and_no_other_secret() -> None:
     found = await _received()
     given = [
         {"secret": secret, "headers": request.headers, "body": request.body.decode()}

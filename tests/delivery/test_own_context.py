@@ -103,8 +103,8 @@ class Lane:
         )
 
     async def run(self, client: str) -> Outcome:
-        """Runs one attempt. It must leave its task's context unchanged or rename the task, so that the lane starts a
-        new one."""
+        """Runs one attempt. It must leave its task's context unchanged, or rename the task so that the lane replaces
+        the task."""
 
         async def attempt() -> Outcome:
             before = copy_context()
@@ -141,7 +141,7 @@ async def test_a_handler_does_not_see_another_clients_context_variables(app: App
 @pytest.mark.parametrize("handler", HANDLERS)
 async def test_the_applications_decimal_context_is_kept_and_not_shared(app: App, handler: Callable[..., Any]) -> None:
     app.handler("work")(handler)
-    with decimal.localcontext(prec=28):  # copies of the lane's context share the object that this puts into it
+    with decimal.localcontext(prec=28):  # copies of the lane's context share the decimal context set here
         lane = Lane(app)
         assert [answered(await lane.run(client)) for client in ("acme", "globex")] == [True, True]
         assert decimal.getcontext().prec == 28
@@ -251,7 +251,7 @@ async def test_a_task_is_abandoned_even_if_a_replaced_object_compares_equal(
     assert (await attempt, attempt.get_name() == UNUSED) == (Succeeded(result=b"true"), False)
 
 
-async def test_the_task_of_a_handler_that_raised_is_abandoned(app: App) -> None:
+async def test_a_handlers_task_is_abandoned_after_an_exception(app: App) -> None:
     @app.handler("work")
     async def work() -> None:
         raise ValueError("before it waited")
@@ -261,7 +261,7 @@ async def test_the_task_of_a_handler_that_raised_is_abandoned(app: App) -> None:
     assert attempt.get_name() != UNUSED
 
 
-async def test_concurrent_attempts_each_see_their_own_values(app: App) -> None:
+async def test_concurrent_attempts_each_see_their_own_context_variables(app: App) -> None:
     both = threading.Barrier(2, timeout=30)
 
     @app.handler("work")

@@ -89,7 +89,7 @@ async def test_a_handler_is_called_only_for_its_allowed_clients(app: App, thread
 
 
 @pytest.mark.parametrize("clients", ["shop", [], [""], [1]])
-def test_invalid_clients_of_a_handler_are_refused(app: App, clients: Any) -> None:
+def test_an_invalid_clients_argument_is_refused(app: App, clients: Any) -> None:
     with pytest.raises(InvalidInput, match=r"clients=\['shop'\]"):
         app.handler("work", clients=clients)
 
@@ -130,7 +130,7 @@ async def test_the_context_describes_the_execution(app: App, threads: Threads) -
     ]
 
 
-async def test_a_row_without_a_payload_passes_none(app: App, threads: Threads) -> None:
+async def test_a_handler_receives_none_for_a_missing_payload(app: App, threads: Threads) -> None:
     @app.handler("work")
     async def work(payload: Any) -> bool:
         return payload is None
@@ -162,7 +162,7 @@ async def test_a_snoozing_handler_rolls_back_its_transaction(app: App, threads: 
     assert completion.ended == ["rolled back"]
 
 
-async def test_retry_without_a_delay_is_a_retryable_failure(app: App, threads: Threads) -> None:
+async def test_raising_retry_without_a_delay_is_a_retryable_failure(app: App, threads: Threads) -> None:
     @app.handler("work")
     async def work() -> None:
         raise Retry("not yet")
@@ -186,7 +186,7 @@ async def test_an_exception_is_a_retryable_failure(app: App, threads: Threads) -
     assert await run(app, threads) == Failed(error="ValueError: no such merchant", retryable=True)
 
 
-async def test_a_raised_fail_is_a_final_failure(app: App, threads: Threads) -> None:
+async def test_raising_fail_is_a_final_failure(app: App, threads: Threads) -> None:
     @app.handler("work")
     def work() -> None:
         raise Fail("the account is closed")
@@ -218,7 +218,7 @@ async def test_an_oversized_result_fails_for_good(app: App, threads: Threads) ->
     assert not outcome.retryable
 
 
-async def test_a_snooze_by_other_than_a_timedelta_fails_the_attempt(app: App, threads: Threads) -> None:
+async def test_snoozing_with_a_string_delay_fails_the_attempt(app: App, threads: Threads) -> None:
     @app.handler("work")
     async def work() -> None:
         raise Snooze("5 minutes", "busy")  # type: ignore[arg-type]
@@ -245,7 +245,7 @@ class Mute(Exception):
 
 @pytest.mark.parametrize("error", [SystemExit(3), StopIteration(), Mute(), ExceptionGroup("two", [ValueError()])])
 @pytest.mark.parametrize("is_async", [True, False])
-async def test_any_exception_of_a_handler_is_a_retryable_failure(
+async def test_any_exception_from_a_handler_is_a_retryable_failure(
     app: App, threads: Threads, error: BaseException, is_async: bool
 ) -> None:
     def raising() -> None:

@@ -1,4 +1,4 @@
-"""Reports from handlers: progress, checkpoints, where they may come from, and heartbeats that time out."""
+"""Reports from handlers: progress, checkpoints, where reports may come from, and heartbeats that time out."""
 
 import asyncio
 from collections.abc import Iterator
@@ -73,7 +73,7 @@ def by_hand() -> Context:
     return Context(execution_id="1", attempt=1, scheduled_for=datetime.now(UTC), client="shop", key=None)
 
 
-async def test_a_coroutine_reports_progress_and_a_checkpoint(threads: Threads, kept: Kept) -> None:
+async def test_an_async_handler_reports_progress_and_a_checkpoint(threads: Threads, kept: Kept) -> None:
     app = App()
 
     @app.handler("work")

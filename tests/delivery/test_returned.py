@@ -122,7 +122,7 @@ async def test_a_decorators_context_variables_reach_the_handler(app: App, thread
     assert SEEN.get() == "nothing"
 
 
-async def test_an_exception_of_a_decorated_async_handler_is_handled(app: App, threads: Threads) -> None:
+async def test_a_snooze_from_a_decorated_async_handler_postpones_the_execution(app: App, threads: Threads) -> None:
     @app.handler("work")
     @sync
     async def work() -> None:

@@ -20,7 +20,7 @@ class Noting:
         self.closed += 1
 
 
-async def test_each_target_reaches_the_channel_of_its_scheme() -> None:
+async def test_each_target_reaches_its_schemes_channel() -> None:
     http, python = Noting(), Noting()
     channels = Channels(http=http, python=python)
     for target in ("http://a", "https://b", "HTTPS://c", "python:work"):

@@ -34,7 +34,7 @@ def test_the_verifier_refuses_a_different_body() -> None:
         Webhook(SECRET).verify(b'{"amount": 1000}', headers(signature, moment))
 
 
-def test_a_signature_matches_the_example_of_the_standard() -> None:
+def test_a_signature_matches_the_standards_example() -> None:
     signature = sign(parse_signing_secret(SECRET), "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, b'{"test": 2432232314}')
     assert signature == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 

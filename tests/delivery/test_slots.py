@@ -14,7 +14,7 @@ def taken_by_each(slots: Slots, clients: int) -> list[int]:
 
 
 @pytest.mark.parametrize(("most", "each"), [(64, [48, 12, 3, 1]), (10, [7, 2, 1]), (4, [3, 1]), (2, [1, 1]), (1, [1])])
-def test_a_client_may_take_three_slots_for_each_one_left_free(most: int, each: list[int]) -> None:
+def test_a_client_may_take_three_slots_for_each_slot_left_free(most: int, each: list[int]) -> None:
     assert taken_by_each(Slots("slots", most, is_shared=lambda: True), len(each)) == each
 
 

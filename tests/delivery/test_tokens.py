@@ -80,7 +80,7 @@ async def test_a_token_is_refreshed_before_it_expires() -> None:
     assert [request.headers["authorization"] for request in target.requests] == ["Bearer t1", "Bearer t2"]
 
 
-async def test_a_revoked_token_costs_no_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_revoked_token_is_replaced_within_the_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
     async with (
         receiving(taking("t1")) as target,
         receiving(issuing("t1", "t2")) as issuer,
@@ -113,7 +113,7 @@ async def test_a_target_that_refuses_every_token_is_called_once() -> None:
     ],
     ids=["refused", "no JSON", "a line more", "redirect"],
 )
-async def test_without_a_token_no_target_is_called_and_the_failure_is_retryable(answer: Respond, says: str) -> None:
+async def test_a_failed_token_request_is_retryable_and_calls_no_target(answer: Respond, says: str) -> None:
     async with receiving() as target, receiving(answer) as issuer, calling(get_secret=secret) as channel:
         outcome = await channel.deliver(execution(target.url), oauth2(issuer.url), 5)
     assert isinstance(outcome, Failed)

@@ -11,7 +11,7 @@ async def passing(turnstile: Turnstile, client: str, passed: list[str]) -> None:
 
 
 async def counts(turnstile: Turnstile, count: int) -> list[int]:
-    """Returns how many pass in each turn until ``count`` have passed."""
+    """Returns how many callers pass in each turn until ``count`` callers have passed."""
     passed, found = list[str](), list[int]()
     tasks = [asyncio.create_task(passing(turnstile, "a", passed)) for _ in range(count)]
     while len(passed) < count:

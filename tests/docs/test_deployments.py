@@ -73,7 +73,7 @@ def test_the_checked_in_manifests_match_the_chart() -> None:
 
 
 def test_the_manifests_match_the_kubernetes_api_types(tmp_path: Path) -> None:
-    """TypeScript checks them against types generated from the Kubernetes API, which reject unknown fields."""
+    """TypeScript checks the manifests against types generated from the Kubernetes API, which reject unknown fields."""
     install()
     lines = [f'import type {{ {kind} }} from "kubernetes-types/{path}";' for kind, path in _TYPES.items()]
     everything = [*objects(), *objects(_EVERYTHING)]
@@ -140,7 +140,7 @@ def test_chart_values_reach_the_containers() -> None:
     [{"wrokers": {}}, {"workers": {"Orders": {}}}, {"database": {"host": ""}}, {"settings": {"historyDays": "1"}}],
     ids=str,
 )
-def test_invalid_values_are_refused(values: dict[str, Any]) -> None:
+def test_invalid_chart_values_are_refused(values: dict[str, Any]) -> None:
     with pytest.raises(helm_python.HelmError):
         list(objects(values))
 

@@ -18,7 +18,7 @@ from tests.docs.console import check, commands_of
 from tests.docs.fences import ROOT, SHOP, Block, anchors_of, blocks, blocks_of, links_of, pages, prelude_of
 from tests.node.running import node
 
-# A block without a language, or of text, shows the output of a program.
+# A block without a language, or with the language text, shows a program's output.
 _LANGUAGES = {"sql", "python", "js", "ts", "go", "php", "ruby", "console", "toml", "json", "yaml", "text", ""}
 _OF_ONE_MACHINE = re.compile(r"(?<![\w.:/-])/(?:work|root|home|tmp|Users)/|\b(?:pypi|pythonhosted|npmjs)\.(?:org|com)")
 _TRANSACTION = re.compile(r"^\s*(?:begin|commit|rollback)\s*;\s*$", re.MULTILINE | re.IGNORECASE)
@@ -61,7 +61,7 @@ def test_yaml_blocks_parse(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", _with("sql"), ids=_named)
-def test_the_sql_blocks_of_a_page_run_in_order(page: Path, shared: psycopg.Connection[Any]) -> None:
+def test_a_pages_sql_blocks_run_in_order(page: Path, shared: psycopg.Connection[Any]) -> None:
     with shared.transaction(force_rollback=True):
         shared.execute(prelude_of(page).encode())
         for block in blocks_of(page):
@@ -116,7 +116,7 @@ def test_toml_blocks_contain_valid_settings(block: Block, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("block", blocks("json"), ids=_named)
-def test_a_json_block_is_one_value_or_one_per_line(block: Block) -> None:
+def test_a_json_block_is_one_value_or_one_value_per_line(block: Block) -> None:
     try:
         json.loads(block.text)
     except json.JSONDecodeError:

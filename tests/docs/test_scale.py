@@ -1,4 +1,4 @@
-"""The figures on the page about scale follow from its own parameters."""
+"""The scale page's figures follow from the page's own parameters."""
 
 import re
 from collections.abc import Iterator
@@ -91,14 +91,14 @@ def test_servers_are_added_when_the_wal_rate_is_the_limit() -> None:
     assert installation(replace(_ONE, mean=stop * 2.5), costs, machines).servers == 3
 
 
-def test_each_process_has_a_partition_and_each_server_two_processes() -> None:
+def test_each_process_has_a_partition_and_each_server_has_two_processes() -> None:
     found = installation(replace(_ONE, mean=3_000_000), _costs(), _machines())
     assert found.worker_processes >= 2 * found.servers
     assert found.partitions >= found.worker_processes
     assert found.partitions % (16 * found.servers) == 0
 
 
-def test_peak_load_determines_cores_and_mean_load_the_history() -> None:
+def test_peak_load_determines_cores_and_mean_load_determines_history() -> None:
     costs, machines = _costs(), _machines()
     flat, peaked = installation(_ONE, costs, machines), installation(replace(_ONE, peak=4), costs, machines)
     assert peaked.server_cores == pytest.approx(4 * flat.server_cores)

@@ -29,7 +29,7 @@ class Page(HTMLParser):
 
 
 def test_the_site_builds_without_warnings_and_is_self_contained(tmp_path: Path) -> None:
-    """One test, since building takes most of its time."""
+    """All checks share one test, because building the site takes most of the time."""
     command = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "--quiet"]
     built = subprocess.run([*command, ROOT / "docs", tmp_path], capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr

@@ -1,4 +1,4 @@
-"""The examples that verify signatures without a library, in each language, with callbacks as received."""
+"""The examples that verify signatures without a library, run in each language on callbacks as received."""
 
 import base64
 import json
@@ -123,7 +123,7 @@ def _run(words: list[str], given: str, **environment: str) -> str:
 
 
 async def _cases() -> tuple[list[Case], list[bool]]:
-    """Returns requests received during a rotation of secrets and altered copies, and whether each is genuine."""
+    """Returns requests received during a secret rotation, altered copies of them, and whether each one is genuine."""
     secrets = [parse_signing_secret(_NEW), parse_signing_secret(_FORMER)]
     async with receiving() as receiver, calling(secrets=lambda _: secrets, now=lambda: int(time.time())) as channel:
         await channel.deliver(execution(receiver.url, payload=_PAYLOAD), Options(), 5)

@@ -1,4 +1,4 @@
-"""What Python checks in an outcome before the database: text that can be stored, and whether an attempt is late."""
+"""Checks in Python before the database sees an outcome: that text can be stored, and whether an attempt is late."""
 
 import pytest
 from hypothesis import given

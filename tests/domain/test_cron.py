@@ -87,7 +87,7 @@ def _cron(expression: str, timezone: str = "UTC", policy: str = "") -> Cron:
 
 
 def _shown(found: list[datetime]) -> str:
-    """Formats instants as day and time in UTC, leaving out the day if it is that of the instant before."""
+    """Formats instants as day and time in UTC, omitting the day if the previous instant has the same day."""
     days = [None, *(at.date() for at in found)]
     return " ".join(
         f"{at:%H:%M}" if at.date() == day else f"{at:%d/%H:%M}" for at, day in zip(found, days, strict=False)
@@ -397,7 +397,7 @@ def test_a_preview_explains_dst_shifts(
     assert fire.fire_at == datetime.fromisoformat(local)
 
 
-def test_the_next_instant_of_a_schedule_is_searched_for_only_once() -> None:
+def test_a_schedules_next_instant_is_computed_only_once() -> None:
     cron, after = _cron("7 3 * * 2", "Asia/Tokyo"), _at("2031-07-04T11:22:33")
     searches = next_occurrence.cache_info().misses
     assert len({next_instant(cron, after) for _ in range(100_000)}) == 1

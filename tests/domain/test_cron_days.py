@@ -18,7 +18,7 @@ def last_of(day: date) -> int:
 
 
 def nearest(wanted: int, day: date) -> bool:
-    """True if ``day`` is the weekday nearest to the ``wanted`` day of the same month."""
+    """Returns True if ``day`` is the weekday nearest to the ``wanted`` day of the same month."""
     weekdays = [n for n in range(1, last_of(day) + 1) if day.replace(day=n).weekday() < 5]
     return wanted <= last_of(day) and day.day == min(weekdays, key=lambda n: abs(n - wanted))
 

@@ -100,7 +100,7 @@ def _minutes(zone: ZoneInfo, after: datetime) -> list[datetime]:
 
 
 def matches(clock: CronSim, at: datetime) -> bool:
-    """True if the fields, as cronsim parsed them, match this local time."""
+    """Returns True if the fields, as cronsim parsed them, match this local time."""
     return at.minute in clock.minutes and at.hour in clock.hours and at.month in clock.months and clock.match_day(at)
 
 
@@ -142,9 +142,7 @@ def ours(
 @given(expression=expressions(), change=st.integers(0, 1000), hours=st.integers(-30, 6), seconds=st.integers(0, 3599))
 @example(expression="30 2 * * *", change=0, hours=-30, seconds=0)
 @example(expression="0,30 0-3 * * *", change=1, hours=-6, seconds=0)
-def test_instants_match_those_found_by_cronsim(
-    zone: str, expression: str, change: int, hours: int, seconds: int
-) -> None:
+def test_instants_match_cronsims_instants(zone: str, expression: str, change: int, hours: int, seconds: int) -> None:
     at = changes(zone)[change % len(changes(zone))]
     after = at + timedelta(hours=hours, seconds=seconds)
     try:

@@ -33,7 +33,7 @@ def test_an_explicit_status_code_overrides_a_contrary_default() -> None:
     assert (found.retry_on, found.fail_on) == (frozenset({404}), frozenset({500}))
 
 
-def test_a_list_of_waits_sets_the_number_of_attempts() -> None:
+def test_a_backoff_list_overrides_only_a_less_specific_max_attempts() -> None:
     assert over({"backoff": ["1s", "2s"]}, {"max_attempts": 10}).max_attempts == 3
     assert over({"max_attempts": 10}, {"backoff": ["1s", "2s"]}).max_attempts == 10
 

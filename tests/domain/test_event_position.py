@@ -15,7 +15,7 @@ from pgsched.errors import InvalidInput
 Row = tuple[int, UUID]
 _BEGIN, _COMMIT, _READ, _RESUME, _WRITE = range(5)
 _OPENED_BEFORE = [(step, 0) for step in (0, 0, 0, 0, 0, 1, 1, 3, 1, 1, 2, 2, 2, 3, 4)]
-"""With five open transactions, two are named and the others began before the position was taken."""
+"""Five transactions are open when the position is taken, which with ``most_open=2`` lists only two of them."""
 _STEPS = st.lists(st.tuples(st.integers(_BEGIN, _WRITE), st.integers(0, 10**6)), max_size=60)
 
 

@@ -78,7 +78,7 @@ def test_invalid_json_is_refused(raw: bytes) -> None:
 
 
 @pytest.mark.parametrize(("given", "attempts"), [({}, 3), ({"max_attempts": 2}, 2), ({"max_attempts": 9}, 9)])
-def test_a_list_of_waits_sets_max_attempts_unless_it_is_given(given: dict[str, Any], attempts: int) -> None:
+def test_a_backoff_list_sets_max_attempts_unless_max_attempts_is_given(given: dict[str, Any], attempts: int) -> None:
     assert parsed({"backoff": ["5s", "1m"], **given}).max_attempts == attempts
 
 

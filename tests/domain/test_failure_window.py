@@ -26,7 +26,7 @@ def failed(code: int | None, retry_after: timedelta | None = None) -> Failed:
     ("attempts", "failures", "fails"),
     [(10, 10, True), (9, 9, False), (20, 10, True), (21, 10, False), (1000, 499, False), (1000, 500, True)],
 )
-def test_a_target_is_failing_after_many_failures_in_half_of_its_attempts(
+def test_ten_failures_make_a_target_failing_if_half_of_its_attempts_fail(
     attempts: int, failures: int, fails: bool
 ) -> None:
     assert Window(began=0.0, attempts=attempts, failures=failures).fails(10) is fails

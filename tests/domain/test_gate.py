@@ -50,7 +50,7 @@ def test_starts_exceed_the_rate_by_at_most_the_burst(events: int, period: int, b
 
 
 @given(st.integers(1, 50))
-def test_after_a_lull_a_burst_starts_at_once_then_one_per_interval(burst: int) -> None:
+def test_a_burst_starts_at_once_and_later_starts_keep_the_interval(burst: int) -> None:
     starts = starts_of(rated(10, SECOND, burst=burst), [0] * (burst + 1))
     assert starts == [NOW] * burst + [NOW + SECOND // 10]
 
@@ -70,7 +70,7 @@ def test_rounding_to_microseconds_between_draws_never_exceeds_the_rate(events: i
 
 
 @given(_EVENTS, _PERIODS, st.integers(1, 20), st.integers(-SECOND, SECOND), st.integers(0, 50), st.integers(0, SECOND))
-def test_room_equals_the_number_of_possible_draws(
+def test_room_differs_from_the_number_of_possible_draws_by_at_most_one(
     events: int, period: int, burst: int, next_at: int, wanted: int, length: int
 ) -> None:
     def gate() -> Gate:
@@ -91,7 +91,7 @@ def test_unused_capacity_does_not_accumulate() -> None:
     assert most_within(starts, SECOND) == 10
 
 
-def test_concurrency_limits_the_number_in_flight() -> None:
+def test_concurrency_limits_the_executions_in_flight() -> None:
     gate = Gate(name="host:shop.example", concurrency=3, running=1)
     assert gate.room(10, now=NOW, last=NOW) == 2
     for _ in range(2):
@@ -116,7 +116,7 @@ def test_a_circuit_passes_one_probe_once_its_pause_is_over() -> None:
     assert gate.room(10, now=NOW, last=NOW) == 1
     gate.draw(NOW)
     assert gate.room(10, now=NOW, last=NOW) == 0
-    assert NOW < gate.earliest(NOW) <= NOW + 10 * SECOND  # sends another probe if there is no word of the first
+    assert NOW < gate.earliest(NOW) <= NOW + 10 * SECOND  # sends another probe if the first probe has no result yet
 
 
 def test_a_limit_sends_no_probe_when_its_hold_ends() -> None:
@@ -135,7 +135,7 @@ def test_a_recovering_circuit_doubles_its_rate_each_second(rate: int) -> None:
         assert rate * 2**second * 0.9 <= passed <= rate * 2 ** (second + 1)
 
 
-def test_a_recovering_limit_returns_to_its_configured_rate() -> None:
+def test_a_recovering_limit_starts_slowly_and_stays_within_its_rate() -> None:
     gate = rated(50, SECOND, recovers_from=NOW)
     gate.next_at = float(NOW)
     starts = starts_of(gate, [0] * 400)
@@ -195,7 +195,7 @@ def test_a_path_circuit_is_part_of_its_hosts_circuit() -> None:
         ("https://shop.example/" + "x" * 199, "/" + "x" * 199),
     ],
 )
-def test_the_path_of_a_target_excludes_its_query(target: str, path: str) -> None:
+def test_a_targets_path_excludes_its_query(target: str, path: str) -> None:
     assert path_of(target) == path
 
 

@@ -1,4 +1,4 @@
-"""Appointments of executions that pass several gates: no gate is exceeded, and none idles because of another."""
+"""Appointments of executions that pass several gates: no gate exceeds its limits or idles because of another gate."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -55,7 +55,7 @@ def test_executions_with_the_same_gates_pass_in_order() -> None:
     assert (len(starts(found)), behind(found)) == (51, {"client:a": 9})
 
 
-def test_a_wide_gate_does_not_idle_behind_a_narrow_one() -> None:
+def test_a_wide_gate_does_not_idle_behind_a_narrow_gate() -> None:
     wide, narrow = rated("client:a", 200), rated("key:a/k", 4)
     found = appoint([(NOW, [wide, narrow])] * 10 + [(NOW, [wide])] * 100, NOW)
     assert sorted(starts(found)) == [NOW + 5_000 * n for n in range(101)]
@@ -93,13 +93,12 @@ def test_only_the_first_execution_probes_a_circuit() -> None:
 
 
 def test_an_additional_wide_gate_does_not_delay_an_execution() -> None:
-    """An additional gate with a much higher rate does not delay an execution."""
     client, key = rated("client:a", 100), rated("key:a/k", 1_000)
     found = appoint([(NOW, [client, key])] * 20 + [(NOW, [client])] * 100, NOW)
     assert [appointment.start for appointment in found[:20]] == [NOW + 10_000 * n for n in range(20)]
 
 
-def test_executions_start_at_the_gates_rate_once_it_opens() -> None:
+def test_executions_start_at_the_gates_rate_once_the_gate_opens() -> None:
     gate = rated("host:b", 10, shut_until=NOW + 300_000)
     assert starts(appoint([(NOW, [gate])] * 200, NOW)) == [NOW + 300_000 + 100_000 * n for n in range(3)]
 

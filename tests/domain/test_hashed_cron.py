@@ -80,7 +80,7 @@ def test_a_hashed_step_starts_within_its_first_interval(identity: str) -> None:
         (f"0 0 {'1' * 5000} H *", "write L"),
     ],
 )
-def test_an_invalid_h_is_refused(expression: str, says: str) -> None:
+def test_an_invalid_h_expression_is_refused(expression: str, says: str) -> None:
     with pytest.raises(InvalidSchedule, match=says):
         resolve_hashes(expression, "default/nightly")
 

@@ -1,4 +1,4 @@
-"""Counting which moments are instants of a job without stepping through its instants."""
+"""Counting how many moments are instants of a job, without stepping through the instants."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -35,19 +35,21 @@ def counted(job: Recurrence, moments: set[datetime]) -> int:
 
 @settings(max_examples=60, deadline=None)
 @given(job=st.sampled_from(JOBS), seconds=st.sets(st.integers(0, 3 * 86_400), max_size=40), fraction=st.booleans())
-def test_only_moments_that_are_instants_of_the_job_count(job: Recurrence, seconds: set[int], fraction: bool) -> None:
+def test_only_moments_that_are_instants_of_the_job_are_counted(
+    job: Recurrence, seconds: set[int], fraction: bool
+) -> None:
     begin = ANCHOR if fraction else MARCH
     moments = {begin + timedelta(seconds=second // 15 * 15) for second in seconds}
     assert counted(job, moments) == sum(is_instant(job, at) for at in moments)
 
 
 @pytest.mark.parametrize("job", JOBS)
-def test_all_instants_of_a_job_are_hits(job: Recurrence) -> None:
+def test_all_of_a_jobs_instants_are_counted(job: Recurrence) -> None:
     instants = job.instants(MARCH, 200)
     assert counted(job, set(instants)) == len(instants)
 
 
-def test_a_job_scheduled_after_completion_has_no_hits() -> None:
+def test_no_moment_is_counted_for_an_after_completion_job() -> None:
     job = recurrence(every="1h", anchor=ANCHOR, rules=parse_rules({"after_completion": True}))
     assert counted(job, {ANCHOR}) == 0
 

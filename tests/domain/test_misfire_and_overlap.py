@@ -1,4 +1,4 @@
-"""Claimed instants: which of the elapsed instants run and which are skipped, by policy."""
+"""Claimed instants: the policy decides which elapsed instants run and which are skipped."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -24,7 +24,7 @@ def test_a_punctual_row_runs_and_the_next_instant_follows(on_missed: str, late: 
     assert _decide({"on_missed": on_missed}, late) == InstantDecision(runs=True, successor=NINE + HOUR)
 
 
-def test_missed_instants_coalesce_into_the_latest() -> None:
+def test_missed_instants_coalesce_into_the_latest_instant() -> None:
     reason = "coalesced_into 2026-03-01T12:00:00Z"
     skipped = SkippedRange(first=NINE, last=NINE + 2 * HOUR, count=3, reason=reason)
     expected = InstantDecision(runs=False, skipped=(skipped,), successor=NINE + 3 * HOUR)
@@ -32,7 +32,7 @@ def test_missed_instants_coalesce_into_the_latest() -> None:
     assert _decide({}, 3.9 * HOUR) == expected
 
 
-def test_the_last_missed_instant_runs_however_late() -> None:
+def test_the_last_missed_instant_runs_however_late_it_is() -> None:
     assert _decide({}, 0.9 * HOUR) == InstantDecision(runs=True, successor=NINE + HOUR)
     assert _decide({"ends_at": "2026-03-01T10:00:00Z"}, 100 * HOUR) == InstantDecision(runs=True)
 
@@ -51,14 +51,14 @@ def test_on_missed_skip_runs_an_instant_up_to_a_minute_late() -> None:
     )
 
 
-def test_instants_older_than_catch_up_are_missed_and_later_ones_run() -> None:
+def test_instants_older_than_catch_up_are_missed_and_the_rest_run() -> None:
     missed = SkippedRange(first=NINE, last=NINE + 2 * HOUR, count=3, reason="missed")
     assert _decide({"on_missed": "all", "catch_up": "2h"}, 4.5 * HOUR) == InstantDecision(
         runs=False, skipped=(missed,), successor=NINE + 3 * HOUR
     )
 
 
-def test_instants_older_than_catch_up_are_missed_and_later_ones_coalesce() -> None:
+def test_instants_older_than_catch_up_are_missed_and_the_rest_coalesce() -> None:
     assert _decide({"catch_up": "2h"}, 4.5 * HOUR) == InstantDecision(
         runs=False,
         skipped=(
@@ -71,7 +71,7 @@ def test_instants_older_than_catch_up_are_missed_and_later_ones_coalesce() -> No
     )
 
 
-def test_if_all_missed_instants_are_too_old_a_future_one_is_planned() -> None:
+def test_a_future_instant_is_planned_if_all_missed_instants_are_too_old() -> None:
     missed = SkippedRange(first=NINE, last=NINE + 4 * HOUR, count=5, reason="missed")
     assert _decide({"catch_up": "5m"}, 4.5 * HOUR) == InstantDecision(
         runs=False, skipped=(missed,), successor=NINE + 5 * HOUR
@@ -85,7 +85,7 @@ def test_a_job_past_its_end_has_no_successor() -> None:
 
 
 @pytest.mark.parametrize("spread", [{"jitter": "10m"}, {"window": "10m"}])
-def test_a_delay_within_jitter_or_window_is_not_late(spread: dict[str, Any]) -> None:
+def test_a_row_delayed_within_its_jitter_or_window_is_not_late(spread: dict[str, Any]) -> None:
     late = timedelta(minutes=10, seconds=30)
     assert _decide({"on_missed": "skip", **spread}, late) == InstantDecision(runs=True, successor=NINE + HOUR)
     assert not _decide({"on_missed": "skip", **spread}, late + timedelta(minutes=1)).runs

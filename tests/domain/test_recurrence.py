@@ -144,7 +144,7 @@ def test_a_job_that_would_never_fire_is_refused(columns: dict[str, Any], rules: 
         _job(rules, **columns)
 
 
-def test_a_rare_instant_is_found_past_the_excluded_ones() -> None:
+def test_a_rare_instant_is_found_past_excluded_instants() -> None:
     leap_days = _job({"exclude": ["2028-02-29", "* * * * SUN"]}, cron="0 0 29 2 *")
     assert leap_days.next_instant(NEW_YEAR) == _at("2036-02-29T00:00")  # 2032-02-29 is a Sunday
     last_day = _job({"exclude": ["* * * 1-11 *", "* * 1-30 * *"]}, cron="* * * * * *")

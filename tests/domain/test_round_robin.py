@@ -1,4 +1,4 @@
-"""Clients take turns however much each has waiting."""
+"""Clients take turns, regardless of how many entries each client has waiting."""
 
 from collections import Counter
 
@@ -25,7 +25,7 @@ def test_an_ineligible_client_does_not_block_other_clients() -> None:
     assert turns.take() == (A, 1)
 
 
-def test_the_client_that_holds_the_fewest_is_served_first() -> None:
+def test_the_client_that_holds_the_fewest_slots_is_served_first() -> None:
     turns, has = Turns[str](), Counter({"a": 2})
     turns.add(BOTH, "both")
     turns.add(A, "a")

@@ -1,4 +1,4 @@
-"""Schedules: compared with a minute-by-minute scan; their parts; and their previews."""
+"""Schedules: instants compared with a minute-by-minute scan, schedule arguments, and previews."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -154,7 +154,7 @@ def test_next_instants_match_a_scan_of_every_minute(
     overlap=st.sampled_from(Overlap),
     after=st.datetimes(datetime(1971, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC)),
 )
-def test_each_instant_is_later_than_the_previous(
+def test_each_instant_is_later_than_the_previous_instant(
     expression: _Expression, zone: str, overlap: Overlap, after: datetime
 ) -> None:
     found = [
@@ -267,7 +267,7 @@ def test_a_datetime_without_an_offset_is_refused() -> None:
         next_instant(Cron(expression="@daily"), datetime(2026, 3, 1))
 
 
-def test_a_preview_of_an_interval_is_in_utc_without_notes() -> None:
+def test_an_interval_preview_is_in_utc_without_notes() -> None:
     every = Every(interval=HOUR, anchor=_at("2026-03-29T00:00"))
     [fire] = Recurrence(specs=(every,)).fires(_at("2026-03-29T00:00"), 1)
     assert (fire.local, fire.note) == ("2026-03-29T01:00:00+00:00", None)

@@ -1,4 +1,4 @@
-"""Schedule requests: which are refused, whatever part is wrong, and which are accepted."""
+"""Which schedule requests are refused and which are accepted."""
 
 from typing import Any
 

@@ -155,7 +155,7 @@ def test_a_host_has_one_name_however_it_is_spelled(host: str, target: str) -> No
     assert host_of(target) == host
 
 
-def test_an_error_never_repeats_a_password() -> None:
+def test_a_target_error_never_repeats_a_password() -> None:
     with pytest.raises(InvalidTarget) as refused:
         parse_target("https://user:secret@shop.example/")
     assert "secret" not in str(refused.value)

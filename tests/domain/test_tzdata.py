@@ -44,5 +44,5 @@ def test_without_a_zone_directory_the_tzdata_packages_version_is_used(tmp_path: 
     assert version_in_use([str(tmp_path)]) == f"{year}{chr(ord('a') + int(number.split('.')[0]) - 1)}"
 
 
-def test_a_version_is_found_on_this_machine() -> None:
+def test_a_tzdata_version_is_found_on_this_machine() -> None:
     assert version_in_use()

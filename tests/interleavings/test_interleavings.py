@@ -1,4 +1,4 @@
-"""The small scenes, in every order; ``python -m tests.interleavings`` explores all of them."""
+"""Plays the small scenes in every order. ``python -m tests.interleavings`` explores all scenes."""
 
 import pytest
 
@@ -14,7 +14,7 @@ async def test_no_interleaving_loses_a_row_or_ends_it_twice(database_url: str, n
     assert (await play(name, database_url)).states > 30
 
 
-async def test_the_checker_catches_a_worker_that_ignores_a_refused_settle(
+async def test_the_checker_catches_a_worker_that_ignores_a_refused_result(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record = workers.record

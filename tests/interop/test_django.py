@@ -1,4 +1,4 @@
-"""Django: inserts by an unmanaged model, and calls of ``schedule``, in a transaction of ``atomic``."""
+"""Django: inserts by an unmanaged model, and calls to ``schedule``, in an ``atomic`` transaction."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -48,7 +48,7 @@ class Execution(models.Model):  # type: ignore[misc]
 
 @pytest.fixture
 def atomic(webshop: Connection, database_url: str) -> Iterator[None]:
-    """Connect Django to the test's database with the service's role."""
+    """Connects Django to the test's database with the service's role."""
     info = psycopg.conninfo.conninfo_to_dict(database_url)
     connection.settings_dict.update(
         NAME=info["dbname"], USER=info["user"], PASSWORD=info["password"], HOST=info["host"], PORT=info["port"],

@@ -1,4 +1,4 @@
-"""Knex over node-postgres: inserts and calls in its transactions."""
+"""Knex over node-postgres: inserts and function calls in Knex transactions."""
 
 import psycopg
 

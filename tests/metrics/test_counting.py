@@ -39,7 +39,7 @@ def attempts(
     committed: int = 0,
     unclaimed: float | None = None,
 ) -> AttemptsEnded:
-    """Returns attempts of one client. Those that took place are timed."""
+    """Returns one client's attempts. Attempts that took place are timed."""
     one = Timed(queue, "shop", lateness, seconds, weight, unclaimed)
     timed = [one for outcome in outcomes if outcome not in ("late", "released")]
     clients = {QueueOutcome(queue, outcome): ["shop"] * count for outcome, count in Counter(outcomes).items()}
@@ -83,7 +83,8 @@ def test_a_sampled_attempt_is_counted_with_its_weight() -> None:
 
 def test_queue_time_and_worker_wait_are_separate_metrics() -> None:
     told = attempts("succeeded", weight=3, unclaimed=0.9), attempts("succeeded", lateness=0.004, unclaimed=0.0)
-    found = page_of(counters_of(*told, attempts("succeeded")).counts({0: "q"}, {}))  # unknown for the last attempt
+    # The last attempt's queue time is unknown.
+    found = page_of(counters_of(*told, attempts("succeeded")).counts({0: "q"}, {}))
     assert found["pgsched_queue_time_seconds_bucket", ("q", "0.001")] == 1
     assert found["pgsched_queue_time_seconds_sum", ("q",)] == pytest.approx(2.7)
     assert found["pgsched_worker_wait_seconds_sum", ("q",)] == pytest.approx(0.304)
@@ -104,7 +105,7 @@ def test_batches_and_events_are_counted() -> None:
     assert found["pgsched_worker_in_hand", ()] == 3
 
 
-def test_duration_counts_start_at_zero() -> None:
+def test_duration_counters_start_at_zero() -> None:
     found = page_of(Counters().counts({}, {}))
     assert found["pgsched_claim_duration_seconds_count", ()] == found["pgsched_settle_duration_seconds_count", ()] == 0
 
@@ -161,7 +162,7 @@ def test_each_process_has_its_own_gauges_and_a_reusable_number(tmp_path: Path) -
     assert rooms() == {"1": 5, "2": 9} or rooms() == {"1": 9, "2": 5}
 
 
-def test_a_process_that_stopped_writing_is_not_counted_as_alive(tmp_path: Path) -> None:
+def test_a_process_that_stopped_writing_is_not_counted_as_running(tmp_path: Path) -> None:
     Writing(Events(), Counting(Counters(), tmp_path), queue_names=dict, gauges=dict).write()
     os.utime(tmp_path / str(os.getpid()), (0, 0))
     assert read(page(Reading(tmp_path).read()))["pgsched_worker_processes", ()] == 0
@@ -175,7 +176,7 @@ def test_an_unreadable_metrics_file_is_skipped(tmp_path: Path, content: bytes) -
     assert read(page(Reading(tmp_path).read()))["pgsched_attempts_total", ("0", "succeeded")] == 1
 
 
-def test_queue_names_cannot_inject_lines() -> None:
+def test_queue_names_cannot_inject_metric_lines() -> None:
     name = 'a"} 1\npgsched_claims_total 99\n'
     found = page_of(counters_of(attempts("succeeded")).counts({0: name}, {}))
     assert found["pgsched_attempts_total", (name, "succeeded")] == 1

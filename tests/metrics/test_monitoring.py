@@ -46,7 +46,7 @@ def test_every_promql_expression_is_valid_and_uses_existing_metrics() -> None:
 
 
 def test_each_alert_fires_only_in_its_own_case() -> None:
-    """``promtool test rules`` runs the cases; each alert has one."""
+    """``promtool test rules`` runs the cases. Each alert has a case."""
     promtool("test", "rules", _CASES)
     named = set(re.findall(r"Pgsched\w+", _CASES.read_text()))
     assert named == {rule["alert"] for rule in yaml.safe_load(_RULES.read_text())["groups"][1]["rules"]}
@@ -68,7 +68,7 @@ def test_every_alert_has_a_severity_and_a_description() -> None:
     assert len({alert["alert"] for alert in alerts}) == len(alerts)
 
 
-def test_the_how_to_lists_exactly_the_existing_metrics() -> None:
+def test_the_how_to_guide_lists_exactly_the_existing_metrics() -> None:
     table = {
         tuple(cell.strip() for cell in line.strip("|").split("|"))[:3]
         for line in _HOW_TO.read_text().splitlines()

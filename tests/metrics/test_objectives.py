@@ -1,4 +1,4 @@
-"""Attempts of clients with an objective: each is counted once, and counts never decrease."""
+"""Attempts of clients with an objective: each attempt is counted once, and counts never decrease."""
 
 from datetime import UTC, datetime, timedelta
 

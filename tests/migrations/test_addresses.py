@@ -30,7 +30,7 @@ def _check(url: str) -> None:
         check_schema(connection)
 
 
-def test_migrate_accepts_several_hosts_if_one_of_them_is_reachable(empty_database_url: str) -> None:
+def test_migrate_accepts_several_hosts_if_one_host_is_reachable(empty_database_url: str) -> None:
     given = _parts(empty_database_url)
     hosts = f"127.0.0.1:{free_port()},{given['host']}:{given['port']}"
     login = f"{given['user']}:{given['password']}"

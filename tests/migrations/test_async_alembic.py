@@ -1,4 +1,4 @@
-"""An environment made from one of Alembic's own templates, including the async one, runs pgsched's migrations."""
+"""An environment made from Alembic's generic or async template runs pgsched's migrations."""
 
 import os
 import re
@@ -24,7 +24,8 @@ def environment(directory: Path, template: str, url: str) -> Config:
     script = directory / "scripts" / "env.py"
     calls = r"\1before_upgrade()\n\1context.run_migrations()\n\1after_upgrade()"
     text = re.sub(r"( +)context\.run_migrations\(\)", calls, script.read_text())
-    text = text.replace("fileConfig(config.config_file_name)", "pass")  # it would disable the loggers of other tests
+    # fileConfig would disable the loggers of other tests.
+    text = text.replace("fileConfig(config.config_file_name)", "pass")
     script.write_text(f"from pgsched.store.admin.upgrade_steps import after_upgrade, before_upgrade\n{text}")
     found = Config(str(directory / "alembic.ini"))
     found.set_main_option("path_separator", "os")

@@ -1,5 +1,5 @@
-"""A migration that runs while others read and write its tables: it waits for a reader, and no other session waits for
-it."""
+"""A migration that runs while other sessions use its tables waits for a reader, and no session waits for the
+migration."""
 
 import shutil
 from collections.abc import Iterator

@@ -51,7 +51,7 @@ async def test_a_dropped_executions_partition_is_reported_and_recreated(db: Conn
     assert await seen(database_url, "drift") == []
 
 
-def test_rebuilding_replaces_invalid_indexes_of_an_interrupted_rebuild(db: Connection, database_url: str) -> None:
+def test_rebuilding_replaces_an_interrupted_rebuilds_invalid_indexes(db: Connection, database_url: str) -> None:
     before = listed(db, THERE)
     db.execute("drop index pgsched.executions_key")
     for text in (

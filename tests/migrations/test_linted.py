@@ -1,5 +1,5 @@
-"""squawk finds changes that would block a busy database: an index that blocks writers, a column that rewrites its
-table."""
+"""squawk finds changes that would block a busy database, such as an index that blocks writers or a column that
+rewrites its table."""
 
 import subprocess
 import sys

@@ -215,8 +215,8 @@ def test_processes_run_on_a_compatible_newer_schema(database_url: str) -> None:
             migrate(database_url)
 
 
-def test_each_schema_version_still_serves_the_previous_one() -> None:
-    """Only older releases may have used what a version removes."""
+def test_each_schema_version_still_serves_the_previous_version() -> None:
+    """A version may remove only what the previous version's releases do not use."""
     versions = {script.revision: script for script in ScriptDirectory.from_config(alembic_config()).walk_revisions()}
     for revision, script in versions.items():
         assert script.module.serves_from <= (script.down_revision or revision)

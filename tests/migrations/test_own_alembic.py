@@ -46,7 +46,7 @@ def upgrade() -> None:
 
 @pytest.fixture
 def own_config(tmp_path: Path, empty_database_url: str) -> Config:
-    """The project's environment: its own version table and tables, with our migrations beside its own."""
+    """The project's environment has its own version table and tables, and pgsched's migrations beside its own."""
     versions = tmp_path / "versions"
     versions.mkdir()
     (versions / "shop_1.py").write_text(OWN_VERSION)
@@ -59,7 +59,7 @@ def own_config(tmp_path: Path, empty_database_url: str) -> Config:
     return config
 
 
-def test_upgrading_heads_upgrades_both_branches(own_config: Config, empty_database_url: str) -> None:
+def test_upgrading_to_heads_upgrades_both_branches(own_config: Config, empty_database_url: str) -> None:
     command.upgrade(own_config, "heads")
     with psycopg.connect(empty_database_url) as connection:
         connection.execute("select id from public.orders")
@@ -108,7 +108,7 @@ end $$;
 
 @pytest.fixture
 def settings_of_their_own(empty_database_url: str) -> None:
-    """Makes sessions search a schema of the project's first, with settings that differ from pgsched's."""
+    """Makes sessions search the project's schema first, with settings that differ from pgsched's."""
     with psycopg.connect(empty_database_url) as connection:
         connection.execute(_OF_THEIR_OWN)
 

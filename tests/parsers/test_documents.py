@@ -209,7 +209,7 @@ async def test_chunk_boundaries_do_not_change_how_a_batch_is_read(
 
 @thoroughly
 @given(st.sampled_from(["text", "form", "base64"]), JSON | objects({"a": "b", "c": ["d", 1]}))
-def test_a_payload_is_encoded_as_its_body_or_refused(format: str, payload: Any) -> None:
+def test_a_payload_is_encoded_in_its_body_format_or_refused(format: str, payload: Any) -> None:
     with suppress(InvalidPayload):
         check_body(written(payload), written({"body": {"format": format}}))
 

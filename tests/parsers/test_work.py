@@ -1,4 +1,4 @@
-"""Untrusted input is parsed in linear time: from targets, unauthenticated callers, files and tenants."""
+"""Untrusted input from targets, unauthenticated callers, files and tenants is parsed in linear time."""
 
 import asyncio
 import json
@@ -115,7 +115,7 @@ def _form(body: bytes) -> None:
     request: Request[Any, Any, Any] = Request(
         _scope(content_type="application/x-www-form-urlencoded"), receive=cast(Any, receive)
     )
-    request._body = body  # without a route there is no limit to check
+    request._body = body  # a request without a route has no size limit to check
     try:
         asyncio.run(read_form(request))
     except Unreadable:

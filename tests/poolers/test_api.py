@@ -25,7 +25,7 @@ async def apis(transaction_url: str) -> AsyncIterator[list[httpx.AsyncClient]]:
         yield [one, other]
 
 
-async def test_concurrent_requests_through_poolers_change_what_they_report(
+async def test_concurrent_requests_through_a_pool_make_the_changes_they_report(
     apis: list[httpx.AsyncClient], db: Connection
 ) -> None:
     asked = await call_at_once(apis, 400)

@@ -4,11 +4,11 @@ from pgsched.store.core.own_connection import lending
 from pgsched.store.doctor.examination import CHECKS, examine
 
 
-async def test_a_transaction_pool_is_reported_by_the_doctor(transaction_url: str) -> None:
+async def test_the_doctor_reports_a_transaction_pool(transaction_url: str) -> None:
     assert "for one transaction" in await _noted(transaction_url)
 
 
-async def test_a_session_pool_is_reported_by_the_doctor(session_url: str) -> None:
+async def test_the_doctor_reports_a_session_pool(session_url: str) -> None:
     assert "for each session" in await _noted(session_url)
 
 

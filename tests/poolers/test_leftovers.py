@@ -21,7 +21,7 @@ from tests.conftest import at
 from tests.poolers.calls import call_at_once
 from tests.poolers.pgbouncer import pgbouncer
 
-_SIZE = 6  # connections of the pool to the server
+_SIZE = 6  # the pool's connections to the server
 _SETTINGS = "select name, setting from pg_settings where name <> 'application_name'"
 _REMAINS = """
 select (select array_agg(name) from pg_prepared_statements), (select array_agg(c) from pg_listening_channels() c),
@@ -36,17 +36,17 @@ def pool(database_url: str, version: str) -> Iterator[str]:
 
 
 def _found(url: str) -> list[tuple[set[tuple[Any, ...]], Any]]:
-    """What another application finds on each connection of the pool."""
+    """Returns the session state that another application finds on each of the pool's connections."""
     with ExitStack() as stack:
         connections = [stack.enter_context(psycopg.connect(url, prepare_threshold=None)) for _ in range(_SIZE)]
         processes = {connection.execute("select pg_backend_pid()").fetchone() for connection in connections}
-        assert len(processes) == _SIZE  # none is returned to the pool meanwhile
+        assert len(processes) == _SIZE  # each client holds its own connection until all have connected
         return [(set(c.execute(_SETTINGS).fetchall()), c.execute(_REMAINS).fetchone()) for c in connections]
 
 
 def _check(pool: str, database_url: str) -> None:
     with psycopg.connect(database_url) as direct:
-        direct.execute("do 'begin end'")  # PL/pgSQL's own settings exist once it has been used
+        direct.execute("do 'begin end'")  # PL/pgSQL's settings exist only after its first use in a session
         expected = set(direct.execute(_SETTINGS).fetchall())
     for settings, remains in _found(pool):
         assert settings - expected == set()
@@ -133,7 +133,7 @@ def test_a_worker_refuses_a_transaction_pool_with_advice(
     assert "set it to PostgreSQL's own address, or to a pool in session mode" in done.stderr
 
 
-def test_up_refuses_a_transaction_pool_before_starting_anything(
+def test_pgsched_up_refuses_a_transaction_pool_before_starting_anything(
     transaction_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

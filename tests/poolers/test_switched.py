@@ -64,7 +64,7 @@ def test_a_worker_stops_without_losses_when_its_pool_switches_mode(
 
 
 def _check(database_url: str) -> None:
-    """Check that each execution ran once and is recorded correctly."""
+    """Checks that each execution ran once and is recorded correctly."""
     with psycopg.connect(database_url) as connection:
         noted = Counter(n for (n,) in connection.execute("select n from noted"))
         ended = Counter(connection.execute("select key, status::text, payload from pgsched.history").fetchall())

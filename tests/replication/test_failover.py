@@ -79,7 +79,7 @@ async def test_every_acknowledged_execution_runs_despite_a_failover(standby: Sta
     assert acknowledged <= done
 
 
-async def test_worker_and_api_switch_from_a_frozen_primary_to_the_new_one(standby: Standby) -> None:
+async def test_worker_and_api_switch_from_a_frozen_primary_to_the_new_primary(standby: Standby) -> None:
     done: set[int] = set()
     app = App()
 
@@ -98,7 +98,7 @@ async def test_worker_and_api_switch_from_a_frozen_primary_to_the_new_one(standb
                 with signalled(processes_of(standby.primary.pid), signal.SIGSTOP, signal.SIGCONT):
                     await asyncio.to_thread(standby.promote)
                 await asyncio.to_thread(until, lambda: old.execute(_OURS).fetchone() == (0,))
-                # A session that commits there waits for the standby forever, and may block other commits.
+                # A session that commits on the old primary waits forever for the standby, and may block other commits.
                 old.execute("set synchronous_commit = 'local'")
                 old.execute(_GIVE_UP)
                 await asyncio.to_thread(old.execute, _SCHEDULE, [1, "old"])
@@ -114,7 +114,7 @@ async def test_worker_and_api_switch_from_a_frozen_primary_to_the_new_one(standb
 
 
 def _schedule(url: str, half: Callable[[], None], over: threading.Event) -> set[int]:
-    """Schedules one execution after another across the failover, until 200 after it. Returns what was acknowledged."""
+    """Schedules executions one by one, until 200 after the failover. Returns the acknowledged payloads."""
     acknowledged: set[int] = set()
     connection: Connection | None = None
     number = later = 0

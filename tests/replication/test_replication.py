@@ -72,8 +72,8 @@ async def live(pair: Pair) -> None:
     db = pair.source
     pair.catch_up()  # a table that is being copied cannot become a partition
     async with working(pair.source_url):
-        # An execution that ends before its day's table exists goes into the default partition, and that day's is never
-        # created.
+        # An execution that ends before its day's table exists goes into the default partition, and the table of that
+        # day is never created.
         await asyncio.to_thread(until, lambda: value(db, UNTIL_DAYS))
         db.execute(CHAIN)
         db.execute("select pgsched.create_queue('orders')")

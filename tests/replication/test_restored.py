@@ -1,4 +1,4 @@
-"""Databases that were really restored or copied, and a promoted standby: which of them are held for recovery."""
+"""Which restored or copied databases, and which promoted standbys, are held for recovery."""
 
 import subprocess
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ def _check_same_server(connection: Connection, known: int | None = None) -> str:
 
 
 def _seen(connection: Connection) -> int:
-    """Returns what a worker knows that has just checked in."""
+    """Returns the renewal count known to a worker that has just checked in."""
     [(found,)] = connection.execute("select renewals from pgsched_internal.fleet").fetchall()
     return int(found)
 
@@ -92,7 +92,7 @@ def test_a_copy_of_the_data_files_is_held_after_an_unclean_stop(tmp_path: Path) 
             assert "they had not shut down cleanly" in _held(copy)
 
 
-def test_a_promoted_standby_continues_unless_recovered_to_the_past(standby: Standby) -> None:
+def test_a_promoted_standby_is_held_only_if_recovered_to_an_earlier_point(standby: Standby) -> None:
     with psycopg.connect(standby.primary_url, autocommit=True) as connection:
         assert _check_same_server(connection) == ""
         connection.execute(_SCHEDULE)
@@ -114,7 +114,7 @@ class Archived:
     log: str
 
     def recovered(self, place: Path, *targets: str, meanwhile: str = "") -> AbstractContextManager[str]:
-        """Runs a server recovered from a base backup. The statement ``meanwhile`` is in its log."""
+        """Runs a server recovered from a base backup. Its log includes the statement ``meanwhile``."""
 
         def archive() -> list[str]:
             with psycopg.connect(self.server.url, autocommit=True) as connection:
@@ -153,7 +153,7 @@ def archived(tmp_path: Path) -> Iterator[Archived]:
         "recovery_target_lsn={lsn}",
         "recovery_target_xid={xid}",
         "recovery_target=immediate",
-        "recovery_target_timeline=latest",  # to the end of the archive
+        "recovery_target_timeline=latest",  # recovers to the end of the archive
     ],
 )
 def test_an_installation_recovered_from_a_recent_backup_is_held(

@@ -1,4 +1,4 @@
-"""The audit log names who did what, and is deleted after ``audit_days``."""
+"""Audit log entries say who did what, and are deleted after ``audit_days``."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -110,7 +110,7 @@ def test_an_empty_or_overlong_actor_is_refused(db: Connection, actor: str) -> No
 
 
 def wrote(db: Connection, *, days: Sequence[int]) -> None:
-    """Write one row to the log for each age in days, the oldest first."""
+    """Writes one log row for each age in days, the oldest row first."""
     db.execute(
         "insert into pgsched.audit_log (at, actor, action) select now() - days * interval '1 day', 'ann', days::text"
         " from unnest(%s::int[]) days order by days desc",

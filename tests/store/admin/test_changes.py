@@ -1,4 +1,4 @@
-"""The audit log has the values before and after each change, however it was made, and no secrets."""
+"""The audit log has the values before and after each change, however the change was made, but no secrets."""
 
 import re
 from collections.abc import Callable
@@ -43,7 +43,7 @@ def worker(db: Connection) -> int:
 
 
 def planned(db: Connection) -> Any:
-    """Create a job and return the planned execution of its next run."""
+    """Creates a job and returns the planned execution of its next run."""
     id = job(db)
     planned_row(db, id, value(db, "select pgsched.now() + interval '1 hour'"))
     return value(db, "select id from pgsched.executions where job_id = %s", [id])
@@ -54,8 +54,8 @@ def replay(db: Connection) -> Any:
 
 
 _OTHERWISE = {"set key rate", "edit job", "edit execution", "set paused", "bulk"}
-"""Functions whose action has another name in the log."""
-# Each function that writes the log: what to arrange first, which returns the id, and the call.
+"""Functions whose log action differs from the function's name."""
+# For each function that writes the log: the preparation, which returns the id, and the call.
 VERBS: dict[str, tuple[Callable[[Connection], Any], str]] = {
     "set_client": (lambda db: None, "pgsched.set_client('shop', '{\"weight\": 5}')"),
     "drop_client": (lambda db: call(db, "set_client", client="shop"), "pgsched.drop_client('shop')"),
@@ -190,7 +190,7 @@ def test_changes_made_with_plain_sql_are_logged(db: Connection) -> None:
     assert (found[4][2]["weight"], found[4][3]) == (4, None)
 
 
-def test_changes_to_a_row_in_one_transaction_make_one_log_entry(db: Connection) -> None:
+def test_changes_to_a_row_in_one_transaction_create_one_log_entry(db: Connection) -> None:
     with db.transaction():
         id = job(db)
         call(db, "edit", id=id, changes={"declared_by": "jobs.toml"}, actor="ann")
@@ -198,7 +198,7 @@ def test_changes_to_a_row_in_one_transaction_make_one_log_entry(db: Connection) 
     assert found == ("ann", "edit", None, "jobs.toml", "01:00:00")
 
 
-def test_changes_to_two_jobs_in_one_transaction_make_two_log_entries(db: Connection) -> None:
+def test_changes_to_two_jobs_in_one_transaction_are_logged_separately(db: Connection) -> None:
     other = job(db)
     with db.transaction():
         schedule(db, every="1 hour", key="k")
@@ -229,7 +229,7 @@ def test_payloads_headers_and_secrets_are_not_logged(db: Connection) -> None:
     assert [list(one["payload"]) for one in edited] == [["bytes"], ["bytes"]]
 
 
-def test_the_size_of_a_log_entry_is_bounded(db: Connection) -> None:
+def test_the_log_entry_size_is_bounded(db: Connection) -> None:
     labels = {f"label-{n}": "x" * 60 for n in range(30)}
     schedule(db, every="1 hour", payload={"x": "x" * 100_000}, labels=labels)
     assert value(db, "select pg_column_size(after) < 20000 from pgsched.audit_log")

@@ -114,7 +114,7 @@ def test_an_invalid_client_name_is_refused(db: Connection, function: str, client
         call(db, function, client=client)
 
 
-def test_pausing_a_client_stores_a_reason_until_it_is_resumed(db: Connection) -> None:
+def test_pausing_a_client_stores_a_reason_until_the_client_is_resumed(db: Connection) -> None:
     assert call(db, "pause", kind="client", name="shop", note="unpaid") is True
     assert call(db, "pause", kind="client", name="shop") is False
     held = "select state, reason from pgsched.clients where client_id = 'shop'"
@@ -215,7 +215,7 @@ def test_dropping_the_signing_secret_drops_previous_secrets_too(db: Connection) 
     assert column(db, "select hint from pgsched.signing_secrets('shop')") == []
 
 
-def test_a_client_reads_its_own_settings_and_secret_hints_only(db: Connection, payments: Connection) -> None:
+def test_a_client_reads_only_its_own_settings_and_secret_hints(db: Connection, payments: Connection) -> None:
     call(db, "set_client", client="payments", changes={"options": {"timeout": "5s"}, "weight": 3})
     call(db, "set_client", client="billing", changes={"weight": 2})
     rotate(db, SECRET, client="payments")
@@ -243,7 +243,7 @@ def test_a_client_may_not_pause_or_resume_anything_but_jobs(payments: Connection
             call(payments, verb, kind=kind, **named)
 
 
-def test_a_client_granted_set_client_changes_only_its_own_settings(db: Connection, payments: Connection) -> None:
+def test_a_client_that_may_call_set_client_changes_only_its_own_settings(db: Connection, payments: Connection) -> None:
     grant(db, payments, "pgsched.set_client(text, jsonb, text)")
     assert call(payments, "set_client", client="payments", changes={"options": {"timeout": "5s"}}) is True
     assert call(payments, "pause", kind="client", name="payments") is True
@@ -256,14 +256,14 @@ def test_a_client_granted_set_client_changes_only_its_own_settings(db: Connectio
         call(payments, "set_client", client="payments", changes={"database_role": role})
 
 
-def test_dropping_a_paused_client_opens_the_gate(db: Connection) -> None:
+def test_dropping_a_paused_client_opens_the_clients_gate(db: Connection) -> None:
     call(db, "pause", kind="client", name="shop")
     assert call(db, "drop_client", client="shop")
     shut = "select count(*) from pgsched_internal.gates where name = 'client:shop' and shut_until is not null"
     assert value(db, shut) == 0
 
 
-def test_every_cancel_is_logged_except_a_clients_own_without_a_note(db: Connection, payments: Connection) -> None:
+def test_a_clients_own_cancellation_is_logged_only_with_a_note(db: Connection, payments: Connection) -> None:
     first, second, third = (schedule(db, client="payments") for _ in range(3))
     db.execute("delete from pgsched.audit_log")
     call(payments, "cancel", id=first)

@@ -1,4 +1,4 @@
-"""Days of history are made and dropped without queueing for locks, and kept for ``history_days``."""
+"""Days of history are created and dropped without queueing for locks, and kept for ``history_days``."""
 
 from collections.abc import AsyncIterator
 from datetime import date
@@ -89,7 +89,7 @@ async def test_a_history_reader_delays_dropping_a_day_without_blocking_settling(
     assert old_day not in column(db, NAMES)
 
 
-async def test_an_open_settle_delays_dropping_a_day_without_blocking_settling(
+async def test_dropping_a_day_is_postponed_during_a_settling_transaction(
     db: Connection, link: Link, store_url: str, old_day: str
 ) -> None:
     with psycopg.connect(store_url) as settling:

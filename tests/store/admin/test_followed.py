@@ -1,4 +1,4 @@
-"""Replication: each table has a primary key, and replicated rows make and drop tables on the subscriber.
+"""Replication: each table has a primary key, and replicated rows create and drop tables on the subscriber.
 
 tests/replication has a real subscriber; these tests write rows as a subscriber applies them.
 """
@@ -31,7 +31,7 @@ select at, at, at, at, pgsched_internal.new_id(), 'succeeded', 0, 1, 'default', 
 
 @pytest.fixture
 def applying(db: Connection) -> Iterator[Connection]:
-    """A session that applies rows as a subscription does. The tables it makes are dropped."""
+    """A session that applies rows as a subscription does. The fixture drops the tables that the session creates."""
     db.execute("set session_replication_role = replica")
     yield db
     db.execute("delete from pgsched_internal.days; delete from pgsched.queues where name <> 'default'")
@@ -41,7 +41,7 @@ def applying(db: Connection) -> Iterator[Connection]:
 
 @contextmanager
 def reading(url: str) -> Iterator[None]:
-    """Hold a transaction open that has read history."""
+    """Holds open a transaction that has read history."""
     with psycopg.connect(url) as reader:
         reader.execute("select count(*) from pgsched.history")
         yield

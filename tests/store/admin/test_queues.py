@@ -1,4 +1,4 @@
-"""Queues: created and dropped during operation, settings, pausing, and the bound on waiting executions."""
+"""Queues: creation and removal during operation, settings, pausing, and the limit on waiting executions."""
 
 import threading
 from collections.abc import Iterator
@@ -70,7 +70,7 @@ def test_creating_a_queue_and_scheduling_do_not_block_each_other(db: Connection,
         schedule(writer)
         with maker.transaction():
             queue(maker, "orders")
-            schedule(db)  # neither blocks the other
+            schedule(db)
     assert value(db, "select count(*) from pgsched.executions") == 2
 
 
@@ -147,7 +147,7 @@ def test_an_unknown_queue_is_not_found(db: Connection, function: str) -> None:
         call(db, function, name="nowhere", **more)
 
 
-def test_pausing_a_queue_stores_a_reason_until_it_is_resumed(db: Connection, database_url: str) -> None:
+def test_pausing_a_queue_stores_a_reason_until_the_queue_is_resumed(db: Connection, database_url: str) -> None:
     with listening(database_url) as listener:
         assert call(db, "pause", kind="queue", name="default", note="maintenance") is True
         assert "queues" in heard(listener, db)
@@ -180,7 +180,7 @@ def test_dropping_a_queue_drops_its_limit(db: Connection) -> None:
     ]
 
 
-def test_a_dead_letter_of_a_dropped_queue_cannot_be_replayed(db: Connection) -> None:
+def test_a_dropped_queues_dead_letter_cannot_be_replayed(db: Connection) -> None:
     queue(db, "orders")
     id = dead_letter(db, queue="orders", key="k")
     call(db, "drop_queue", name="orders")
@@ -203,7 +203,7 @@ def test_replay_refuses_a_target_that_the_queue_does_not_accept(
     assert replay(db, id) != id
 
 
-def test_a_limit_on_a_pull_queue_is_refused(db: Connection) -> None:
+def test_a_limit_on_a_pulled_queue_is_refused(db: Connection) -> None:
     queue(db, "orders", pulled=True)
     with refused("PS011", hint="claim smaller batches"):
         call(db, "set_limit", kind="queue", name="orders", rate=1)
@@ -319,7 +319,7 @@ def test_schedule_many_into_a_full_queue_is_refused(db: Connection) -> None:
     assert column(db, PARTITIONS) == []
 
 
-def test_scheduling_works_in_other_queues_while_one_is_full(db: Connection) -> None:
+def test_scheduling_works_in_one_queue_while_another_queue_is_full(db: Connection) -> None:
     queue(db, "orders")
     fill(db, "default")
     schedule(db, queue="orders")
