@@ -48,7 +48,7 @@ def test_secrets_are_sealed_with_the_newest_key_and_old_keys_still_open() -> Non
 
 
 @pytest.mark.parametrize("text", ["hush-hush", "aHVzaC1odXNo", "A" * 43 + "=,hush-hush"])
-def test_an_invalid_key_is_refused_without_being_shown(text: str) -> None:
+def test_an_invalid_key_is_refused_and_not_shown(text: str) -> None:
     with pytest.raises(InvalidSettings, match="new-key") as refused:
         KeyRing.parse(text)
     assert "hush" not in str(refused.value)

@@ -56,7 +56,7 @@ def test_a_failed_assertion_says_that_nothing_is_scheduled(pgsched_kit: Kit) -> 
         pgsched_kit.assert_scheduled("python:ship")
 
 
-def test_assertions_on_a_connection_see_its_uncommitted_schedules(
+def test_assertions_on_a_connection_see_its_uncommitted_executions(
     pgsched_kit: Kit, database_url: str, session: Session
 ) -> None:
     with psycopg.connect(database_url) as connection:
@@ -85,7 +85,7 @@ def test_inline_handlers_run_at_once_and_due_executions_are_not_stored(
     assert len(calls) == 2
 
 
-def test_inline_schedules_are_validated_by_the_database(pgsched_kit: Kit, db: Connection) -> None:
+def test_inline_schedule_calls_are_validated_by_the_database(pgsched_kit: Kit, db: Connection) -> None:
     with pgsched_kit.inline(), pytest.raises(InvalidInput, match="no handler 'nobody'"):
         pgsched.schedule(db, "python:nobody")
     with pgsched_kit.inline(), pytest.raises(InvalidInput):

@@ -27,7 +27,7 @@ def test_run_due_runs_and_records_due_executions(pgsched_kit: Kit, db: Connectio
     ]
 
 
-def test_run_due_includes_executions_that_become_due_meanwhile(
+def test_run_due_includes_executions_that_become_due_during_the_call(
     pgsched_kit: Kit, db: Connection, pgsched_app: pgsched.App, calls: Calls, database_url: str
 ) -> None:
     @pgsched_app.handler("first")
@@ -151,7 +151,7 @@ def test_the_clock_function_is_restored_even_after_a_killed_kit(database_url: st
     assert db.execute(defined.encode()).fetchall() == before
 
 
-def test_a_database_served_by_a_worker_is_refused(database_url: str, db: Connection) -> None:
+def test_the_kit_refuses_a_database_served_by_a_worker(database_url: str, db: Connection) -> None:
     db.execute(
         "insert into pgsched.workers (name, queues, release, instance, expires_at)"
         " values ('w', '{}', '0', 'abc', now())"

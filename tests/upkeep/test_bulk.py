@@ -13,7 +13,7 @@ from pgsched.upkeep.bulk import Bulk
 
 
 class Nothing:
-    """A stand-in where no connection is needed."""
+    """A stand-in for a connection that is not used."""
 
     async def get(self) -> None:
         return None
@@ -46,21 +46,21 @@ def requests(*clients: Sequence[str | None]) -> list[Active]:
 
 
 @pytest.mark.parametrize("of", [["a"], ["a", "c"], [None]])
-async def test_an_operation_waits_for_at_most_one_chunk_of_another_client(of: list[str | None]) -> None:
+async def test_a_bulk_operation_waits_for_at_most_one_chunk_of_another_client(of: list[str | None]) -> None:
     service = Noting(requests(*[of] * 100, ["b"]), parts=3)
     assert await service.turn() == 1.0
     assert [service.done.index(UUID(int=101)), len(service.done)] == [1, 303]
     assert [at for at, id in enumerate(service.done) if id == UUID(int=101)][-1] < 30
 
 
-async def test_multi_client_operations_give_a_client_no_extra_share() -> None:
+async def test_multi_client_bulk_operations_give_a_client_no_extra_share() -> None:
     service = Noting(requests(["a"], *[["a", f"c{number}"] for number in range(50)], ["b"]), parts=2)
     await service.turn()
     assert service.done.index(UUID(int=52)) <= 52
     assert service.done.count(UUID(int=52)) == 2
 
 
-async def test_the_operation_that_has_waited_longest_advances_next(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_bulk_operation_that_has_waited_longest_advances_next(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk, "_TURN", 0.0)
     service = Noting(requests(["a"], ["a"], ["a"]), parts=5)
     for _ in range(6):

@@ -1,4 +1,4 @@
-"""Which workers may be declared lost, judged by the answers and by when they arrive."""
+"""Which workers may be declared lost, judged by the database's responses and by when they arrive."""
 
 from dataclasses import dataclass, field
 
@@ -66,7 +66,7 @@ def test_a_worker_without_a_session_is_lost_within_two_seconds(world: World) -> 
     assert 2 in world.turns(1.0, every=0.25)
 
 
-def test_a_worker_whose_sessions_return_within_the_grace_time_is_kept(world: World) -> None:
+def test_a_worker_whose_sessions_return_in_the_grace_period_is_not_lost(world: World) -> None:
     world.gone = True
     assert world.turns(0.5, every=0.25) == []
     world.gone = False
@@ -78,7 +78,7 @@ def test_a_frozen_worker_is_lost_within_its_lease(world: World) -> None:
     assert 2 in world.turns(LEASE)
 
 
-def test_after_a_database_freeze_live_workers_get_time_to_renew(world: World) -> None:
+def test_after_a_database_freeze_running_workers_get_time_to_renew(world: World) -> None:
     world.standing_still = True
     assert world.turn(takes=100.0) == []
     assert world.turns(RENEWS) == []
@@ -86,7 +86,7 @@ def test_after_a_database_freeze_live_workers_get_time_to_renew(world: World) ->
     assert world.turns(120) == []
 
 
-def test_after_a_detector_freeze_live_workers_get_time_to_renew(world: World) -> None:
+def test_after_a_detector_freeze_running_workers_get_time_to_renew(world: World) -> None:
     world.standing_still = True
     assert world.turn(after=100.0) == []
     assert world.turns(RENEWS) == []

@@ -14,7 +14,7 @@ select '2025-03-04 02:00+00', '2025-03-04 02:00+00', j.id, 1, pgsched_internal.p
   from pgsched.jobs j where j.key = %(key)s"""
 
 
-async def test_run_starts_as_soon_as_its_predecessor_has_ended(running: Running, db: Connection) -> None:
+async def test_a_run_starts_as_soon_as_its_predecessor_has_ended(running: Running, db: Connection) -> None:
     told: list[str] = []
     may_end = asyncio.Event()
     app = App()

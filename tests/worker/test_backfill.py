@@ -12,7 +12,7 @@ from tests.worker.conftest import Connection, Recorder, Running, until, value
 MARCH = datetime(2026, 3, 1, tzinfo=UTC)
 
 
-async def test_backfill_of_a_paused_job_runs_each_instant_once(
+async def test_a_backfill_of_a_paused_job_runs_each_instant_once(
     running: Running, db: Connection, recorder: Recorder
 ) -> None:
     app, seen, all_seen = App(), list[datetime](), asyncio.Event()
@@ -39,7 +39,7 @@ async def test_backfill_of_a_paused_job_runs_each_instant_once(
     assert found == ("finished", 48, 48, 0)
 
 
-async def test_worker_records_the_version_of_its_time_zone_data(running: Running, db: Connection) -> None:
+async def test_a_worker_records_its_time_zone_data_version(running: Running, db: Connection) -> None:
     async with running():
         found = await until(lambda: value(db, "select value from pgsched_internal.facts where name = 'tzdata'"))
     assert found >= "2020a"

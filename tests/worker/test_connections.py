@@ -20,7 +20,7 @@ async def holds(db: Connection, expected: list[str]) -> None:
     await until(does)
 
 
-async def test_idle_worker_holds_seven_connections(running: Running, db: Connection) -> None:
+async def test_an_idle_worker_holds_seven_connections(running: Running, db: Connection) -> None:
     async with running():
         await holds(db, IDLE)
 

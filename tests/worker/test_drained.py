@@ -1,4 +1,4 @@
-"""A drained worker finishes its executions in flight and starts no more until it is resumed."""
+"""A drained worker finishes its executions in flight and starts no new executions until it is resumed."""
 
 import asyncio
 from dataclasses import replace
@@ -18,7 +18,7 @@ async def _drained(worker: Any) -> bool:
     return not worker.parts.assignment.open
 
 
-async def test_drained_worker_finishes_its_execution_and_starts_no_more(
+async def test_a_drained_worker_finishes_its_execution_but_starts_no_new_one(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     app, begun, go_on = App(), asyncio.Event(), asyncio.Event()
@@ -46,7 +46,7 @@ async def test_drained_worker_finishes_its_execution_and_starts_no_more(
         await until_history(db, 2)
 
 
-async def test_worker_stays_drained_after_registering_again(
+async def test_a_worker_stays_drained_after_registering_again(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     async with running(App()) as worker:
@@ -64,7 +64,7 @@ async def test_worker_stays_drained_after_registering_again(
         assert await _drained(worker)
 
 
-async def test_uncommitted_drain_does_not_block_renewing_or_leaving(
+async def test_an_uncommitted_drain_does_not_block_renewing_or_leaving(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     async with running(App()) as worker:
@@ -82,7 +82,7 @@ def _seen(id: int, **more: Any) -> Seen:
     return Seen(id=id, now=0.0, gone=False, lost=False, **given, **more)
 
 
-def test_partitions_of_a_drained_worker_go_to_other_workers() -> None:
+def test_a_drained_workers_partitions_go_to_other_workers() -> None:
     assignment = Assignment(name="a", instance="a", queues=["default"], lease=timedelta(seconds=30))
     assignment.number = 1
     both = [_seen(1), _seen(2)]

@@ -25,7 +25,7 @@ class Heard:
         return [event for event, _ in self.lines]
 
 
-def test_database_outage_is_logged_once_when_lost_and_once_when_back() -> None:
+def test_an_outage_is_logged_once_when_it_begins_and_once_when_it_ends() -> None:
     heard = Heard()
     for _ in range(10):
         for service in ("claimer", "settler", "listener"):
@@ -40,7 +40,7 @@ def test_database_outage_is_logged_once_when_lost_and_once_when_back() -> None:
     assert heard.lines[1][1]["failures"] == 30
 
 
-def test_changed_error_during_an_outage_is_logged_once() -> None:
+def test_a_changed_error_during_an_outage_is_logged_once() -> None:
     heard = Heard()
     heard.events = Events(Faults(lambda event, fields: heard.lines.append((event, fields)), say_again_after=0.0))
     refused = "OperationalError: FATAL: password authentication failed"
@@ -59,7 +59,7 @@ def test_each_outage_is_logged() -> None:
     assert heard.names == ["database.lost", "database.back"] * 2
 
 
-def test_repeated_error_of_a_service_is_logged_once_until_it_recovers() -> None:
+def test_a_services_repeated_error_is_logged_once_until_it_recovers() -> None:
     heard = Heard()
     for error in ("ValueError: a", "ValueError: a", "ValueError: b", "ValueError: b"):
         heard.events.emit("service.failed", service="planner", away=False, error=error)
@@ -69,7 +69,7 @@ def test_repeated_error_of_a_service_is_logged_once_until_it_recovers() -> None:
     assert heard.names[2:] == ["service.recovered", "service.failed"]
 
 
-def test_ongoing_fault_is_logged_again_with_its_count() -> None:
+def test_an_ongoing_fault_is_logged_again_with_its_count() -> None:
     said: list[dict[str, Field]] = []
     faults = Faults(lambda event, fields: said.append(fields), remind_after=0.0)
     faults._said["service.failed", "planner", "ValueError"] = 0.0, 7
@@ -77,7 +77,7 @@ def test_ongoing_fault_is_logged_again_with_its_count() -> None:
     assert said == [{"service": "planner", "error": "ValueError", "times": 8}]
 
 
-def test_flapping_database_error_is_logged_once_for_all_services() -> None:
+def test_a_flapping_database_error_is_logged_once_for_all_services() -> None:
     heard = Heard()
     for number in range(50):
         for service in ("claimer", "settler"):
@@ -123,7 +123,7 @@ def test_refused_outcomes_are_logged_as_sums() -> None:
     assert said == [{"count": 401}, {"count": 1}]
 
 
-async def test_worker_without_a_database_logs_the_outage_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_worker_without_a_database_logs_the_outage_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "pgsched")
     tried: list[str] = []
     events = Events(lambda event, fields: tried.append(event), logging_listener(logging.getLogger("pgsched")))
@@ -138,7 +138,7 @@ async def test_worker_without_a_database_logs_the_outage_once(caplog: pytest.Log
     assert lines[0].startswith("database.lost ")
 
 
-async def test_failed_service_reports_its_recovery(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_failed_service_reports_its_recovery(caplog: pytest.LogCaptureFixture) -> None:
     heard: list[tuple[str, Field]] = []
 
     class Stumbling(Service):

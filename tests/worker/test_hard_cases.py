@@ -18,7 +18,7 @@ class Panic(BaseException):
     """Raised by foreign code, and not an ``Exception``."""
 
 
-async def test_lane_survives_a_base_exception_raised_by_a_handler(db: Connection, running: Running) -> None:
+async def test_a_lane_survives_a_base_exception_raised_by_a_handler(db: Connection, running: Running) -> None:
     app = App()
 
     @app.handler("panic")
@@ -33,7 +33,7 @@ async def test_lane_survives_a_base_exception_raised_by_a_handler(db: Connection
     assert await value(db, "select reason from pgsched.history limit 1") == "Panic: broken"
 
 
-async def test_handler_that_ignores_cancellation_does_not_block_the_drain(
+async def test_a_handler_that_ignores_cancellation_does_not_block_the_drain(
     db: Connection, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pgsched.worker.run.dispatcher._DEAF_AFTER", 0.2)
@@ -58,7 +58,7 @@ async def test_handler_that_ignores_cancellation_does_not_block_the_drain(
     end.set()
 
 
-async def test_backlog_of_many_batches_drains(db: Connection, running: Running) -> None:
+async def test_a_backlog_of_many_batches_drains(db: Connection, running: Running) -> None:
     app, done = App(), set[str]()
 
     @app.handler("mark")
@@ -83,12 +83,12 @@ async def test_backlog_of_many_batches_drains(db: Connection, running: Running) 
         "insert into pgsched_internal.signing_secrets values ('default', sha256(''), 'LaSw')",
     ],
 )
-async def test_row_that_no_worker_could_read_is_refused(db: Connection, statement: str) -> None:
+async def test_a_row_that_no_worker_could_read_is_refused(db: Connection, statement: str) -> None:
     with pytest.raises(psycopg.errors.CheckViolation):
         await db.execute(statement.encode())
 
 
-async def test_successor_of_an_edited_job_follows_its_run_in_flight(db: Connection) -> None:
+async def test_an_edited_jobs_successor_follows_the_run_in_flight(db: Connection) -> None:
     job = await value(db, "select pgsched.schedule('python:x', every => '1 second', key => 'tick')")
     await plan_jobs(db, batch=10, seconds=60)
     await db.execute(
@@ -103,9 +103,7 @@ async def test_successor_of_an_edited_job_follows_its_run_in_flight(db: Connecti
     assert await value(db, query, job) - in_hand == timedelta(seconds=1)
 
 
-async def test_live_worker_keeps_its_rows_after_an_outage_longer_than_its_lease(
-    db: Connection, running: Running
-) -> None:
+async def test_a_running_worker_keeps_its_rows_in_an_outage_beyond_its_lease(db: Connection, running: Running) -> None:
     app, reached, go, calls = App(), asyncio.Event(), asyncio.Event(), list[int]()
 
     @app.handler("slow")
@@ -128,7 +126,7 @@ async def test_live_worker_keeps_its_rows_after_an_outage_longer_than_its_lease(
     assert calls == [1]
 
 
-async def test_client_cannot_write_rows_of_another_clients_job(db: Connection, database_url: str) -> None:
+async def test_a_client_cannot_insert_rows_of_another_clients_job(db: Connection, database_url: str) -> None:
     role = f"shop_{time.monotonic_ns()}"
     job = await value(db, "select pgsched.schedule('python:x', every => '1 hour', client => 'other')")
     await db.execute(f"create role {role} in role pgsched_client".encode())

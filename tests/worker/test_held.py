@@ -27,7 +27,7 @@ def noting_app() -> tuple[App, list[Any]]:
     return app, calls
 
 
-async def test_worker_on_a_copied_database_claims_nothing_until_released(
+async def test_a_worker_on_a_copied_database_claims_nothing_until_released(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     app, calls = noting_app()
@@ -48,7 +48,7 @@ async def test_worker_on_a_copied_database_claims_nothing_until_released(
     assert recorder.named("service.failed") == []
 
 
-async def test_worker_that_reconnects_to_another_server_stops_claiming(
+async def test_a_worker_that_reconnects_to_another_server_stops_claiming(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     app, calls = noting_app()

@@ -1,6 +1,7 @@
 """Which workers count as lost: those without sessions and those that fall silent.
 
-A worker that is briefly cut off, or that the database keeps waiting, is not lost, and no other login can make it so.
+A worker that is briefly cut off, or that the database keeps waiting, is not lost, and no other login can make it
+appear lost.
 """
 
 import asyncio
@@ -70,7 +71,7 @@ async def seen_since(worker: Worker, turns: int) -> None:
     reaper.turn = turn  # type: ignore[method-assign]
 
 
-async def test_worker_without_its_listener_is_not_lost(
+async def test_a_worker_without_its_listener_is_not_lost(
     db: Connection, running: Running, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow, back = Slow(), asyncio.Event()
@@ -111,7 +112,7 @@ async def test_foreign_advisory_locks_do_not_make_a_worker_lost(
     assert not recorder.named("worker.lost")
 
 
-async def test_database_clock_step_runs_no_execution_twice(
+async def test_a_database_clock_step_runs_no_execution_twice(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     slow = Slow()
@@ -129,7 +130,7 @@ async def test_database_clock_step_runs_no_execution_twice(
     assert not recorder.named("worker.lost")
 
 
-async def test_reaper_spares_valid_leases_after_the_clock_is_set_back(db: Connection, running: Running) -> None:
+async def test_the_reaper_spares_valid_leases_after_the_clock_is_set_back(db: Connection, running: Running) -> None:
     slow = Slow()
     async with running(slow.app) as judge, running(slow.app):
         await schedule(db, 10)
@@ -145,7 +146,7 @@ async def test_reaper_spares_valid_leases_after_the_clock_is_set_back(db: Connec
     assert len(slow.calls) == 10
 
 
-async def test_lost_worker_of_another_queue_is_removed_and_frees_its_gates(db: Connection, running: Running) -> None:
+async def test_a_lost_worker_of_another_queue_is_removed_and_frees_its_gates(db: Connection, running: Running) -> None:
     await db.execute("select pgsched.create_queue('orders')")
     await db.execute(
         "insert into pgsched.workers (id, name, queues, release, expires_at) overriding system value "
@@ -166,7 +167,7 @@ async def test_lost_worker_of_another_queue_is_removed_and_frees_its_gates(db: C
         assert await value(db, f"select count(*) from {gate_use}") == 0
 
 
-async def test_lost_worker_cannot_renew_and_registers_again(
+async def test_a_lost_worker_cannot_renew_and_registers_again(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     async with running(lease=3.0) as worker:
@@ -233,7 +234,7 @@ async def two_workers(own_server: EmbeddedPostgres, recorder: Recorder) -> Async
         yield db, slow
 
 
-async def test_nothing_is_delivered_twice_after_a_database_freeze(
+async def test_no_execution_is_delivered_twice_after_a_database_freeze(
     two_workers: tuple[Connection, Slow], own_server: EmbeddedPostgres, recorder: Recorder
 ) -> None:
     db, slow = two_workers

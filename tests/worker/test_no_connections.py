@@ -43,7 +43,7 @@ async def owner(small: EmbeddedPostgres) -> AsyncIterator[Connection]:
 
 @pytest.fixture
 def taken() -> Iterator[ExitStack]:
-    """The connections of others, closed by the test or after it."""
+    """Other logins' connections, closed by the test or after it."""
     with ExitStack() as stack:
         yield stack
 
@@ -79,7 +79,7 @@ async def _deliver(owner: Connection, count: int) -> None:
     await until_history(owner, count)
 
 
-async def test_connected_worker_keeps_working_when_no_connection_slots_are_left(
+async def test_a_connected_worker_keeps_working_when_no_connection_slot_is_left(
     small: EmbeddedPostgres, owner: Connection, taken: ExitStack, recorder: Recorder
 ) -> None:
     worker = _worker(small.url, "runner", recorder)
@@ -93,7 +93,7 @@ async def test_connected_worker_keeps_working_when_no_connection_slots_are_left(
         await worker.drain()
 
 
-async def test_worker_without_a_connection_slot_reports_it_and_recovers(
+async def test_a_worker_without_a_connection_slot_reports_the_error_and_recovers(
     small: EmbeddedPostgres, owner: Connection, taken: ExitStack, recorder: Recorder
 ) -> None:
     worker = _worker(small.url, "runner", recorder)
@@ -115,7 +115,7 @@ async def test_worker_without_a_connection_slot_reports_it_and_recovers(
         await worker.drain()
 
 
-async def test_worker_gets_reserved_connections_when_all_others_are_taken(
+async def test_a_worker_uses_reserved_slots_when_all_other_slots_are_taken(
     small: EmbeddedPostgres, owner: Connection, taken: ExitStack, recorder: Recorder
 ) -> None:
     worker = _worker(small.url, "reserved", recorder)
@@ -131,7 +131,7 @@ async def test_worker_gets_reserved_connections_when_all_others_are_taken(
         await worker.drain()
 
 
-async def test_worker_renews_on_another_session_if_its_renewal_session_ends(
+async def test_a_worker_renews_on_another_session_if_its_renewal_session_ends(
     small: EmbeddedPostgres, owner: Connection, recorder: Recorder
 ) -> None:
     worker = _worker(small.url, "runner", recorder)

@@ -31,7 +31,7 @@ async def test_workers_do_not_claim_from_a_pulled_queue(db: Connection, running:
         assert len(claim(orders)) == 1
 
 
-def test_worker_for_a_pulled_queue_is_refused(orders: Consumer) -> None:
+def test_a_worker_for_a_pulled_queue_is_refused(orders: Consumer) -> None:
     with pytest.raises(Conflict, match="consumers pull from the queue 'orders'"):
         check_queues(orders, ["default", "orders"])
 
@@ -53,7 +53,7 @@ async def test_runs_in_a_pulled_queue_are_claimed_and_each_has_a_successor(
         assert await value(db, query, job) == 1
 
 
-async def test_unclaimed_run_counts_as_an_overlap(db: Connection, running: Running, orders: Consumer) -> None:
+async def test_an_unclaimed_run_counts_as_an_overlap(db: Connection, running: Running, orders: Consumer) -> None:
     async with running():
         call(orders, "schedule", target="queue:", queue="orders", every="1 s")
         query = "select count(*) > 0 from pgsched.history where status = 'skipped' and reason = 'overlap'"
@@ -82,7 +82,7 @@ async def orders_are_passed_on(db: Connection) -> None:
     await until(lambda: value(db, f"select ({WAITING}) > %s + 1", known))
 
 
-async def test_lease_of_a_dead_consumer_expires_without_another_claim(
+async def test_a_dead_consumers_lease_expires_without_another_claim(
     db: Connection, running: Running, orders: Consumer
 ) -> None:
     put(orders, options={"max_attempts": 1})
@@ -92,7 +92,7 @@ async def test_lease_of_a_dead_consumer_expires_without_another_claim(
         await until(lambda: value(db, "select count(*) = 1 from pgsched.history where status = 'failed'"))
 
 
-async def test_result_of_a_locked_execution_is_recorded_once_it_is_unlocked(
+async def test_a_locked_executions_result_is_recorded_after_the_unlock(
     db: Connection, running: Running, orders: Consumer, database_url: str
 ) -> None:
     ids = [put(orders), put(orders)]
@@ -110,7 +110,7 @@ async def _claimed(orders: Consumer) -> list[Handed]:
     return claim(orders)
 
 
-async def test_backlog_of_a_held_client_is_set_aside_until_it_is_resumed(
+async def test_a_held_clients_backlog_is_set_aside_until_the_client_is_resumed(
     db: Connection, running: Running, orders: Consumer
 ) -> None:
     await db.execute(

@@ -25,25 +25,25 @@ async def first_and_next(db: Connection) -> tuple[str, str]:
 
 
 async def turn(releaser: DependentReleaser) -> float:
-    """Take a turn at once, however recent the last one was."""
+    """Take a turn at once, however recent the last turn was."""
     releaser._turned_at = float("-inf")
     return await releaser.turn()
 
 
-async def test_settle_without_dependents_does_not_wake_the_releaser(releaser: DependentReleaser) -> None:
+async def test_settling_without_dependents_does_not_wake_the_releaser(releaser: DependentReleaser) -> None:
     assert await turn(releaser) == 7.0
     releaser.settled()
     assert not releaser._wake.is_set()
 
 
-async def test_settle_wakes_the_releaser_while_a_dependent_waits(db: Connection, releaser: DependentReleaser) -> None:
+async def test_settling_wakes_the_releaser_while_a_dependent_waits(db: Connection, releaser: DependentReleaser) -> None:
     await first_and_next(db)
     assert await turn(releaser) == 7.0
     releaser.settled()
     assert releaser._wake.is_set()
 
 
-async def test_settle_wakes_the_releaser_after_a_notice_of_a_dependent(releaser: DependentReleaser) -> None:
+async def test_settling_wakes_the_releaser_after_a_notice_of_a_dependent(releaser: DependentReleaser) -> None:
     await turn(releaser)
     releaser.look()
     releaser._wake.clear()
@@ -51,7 +51,7 @@ async def test_settle_wakes_the_releaser_after_a_notice_of_a_dependent(releaser:
     assert releaser._wake.is_set()
 
 
-async def test_second_turn_shortly_after_the_first_is_postponed(
+async def test_a_second_turn_shortly_after_the_first_is_postponed(
     releaser: DependentReleaser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pgsched.upkeep.dependent_releaser._APART", 60.0)
@@ -59,7 +59,7 @@ async def test_second_turn_shortly_after_the_first_is_postponed(
     assert 7.0 < await releaser.turn() <= 60.0
 
 
-async def test_held_row_expires_and_the_next_row_to_expire_sets_the_pause(
+async def test_a_held_row_expires_and_the_next_expiry_sets_the_pause(
     db: Connection, releaser: DependentReleaser
 ) -> None:
     for seconds in (5, 63):
@@ -88,14 +88,14 @@ async def test_released_dependents_make_the_releaser_look_again_at_once(
     assert await turn(releaser) == 7.0
 
 
-async def test_sweep_finds_dependents_of_a_missing_execution(db: Connection, releaser: DependentReleaser) -> None:
+async def test_the_sweep_skips_dependents_of_a_missing_execution(db: Connection, releaser: DependentReleaser) -> None:
     first, following = await first_and_next(db)
     await db.execute("delete from pgsched.executions where id = %s::uuid", [first])
     await turn(releaser)
     assert await value(db, "select status::text from pgsched.status where id = %s::uuid", following) == "skipped"
 
 
-async def test_end_with_thousands_of_dependents_does_not_delay_other_ends(
+async def test_an_end_with_thousands_of_dependents_does_not_delay_other_ends(
     db: Connection, releaser: DependentReleaser
 ) -> None:
     large, _ = await first_and_next(db)

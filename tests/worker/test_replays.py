@@ -12,7 +12,7 @@ from tests.store.ends.dead_letter_arrange import dead_letter
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
 
-async def test_bulk_replay_runs_each_matching_dead_letter_once(
+async def test_a_bulk_replay_runs_each_matching_dead_letter_once(
     running: Running, db: Connection, recorder: Recorder, database_url: str
 ) -> None:
     app, seen, all_seen = App(), list[int](), asyncio.Event()
@@ -37,7 +37,7 @@ async def test_bulk_replay_runs_each_matching_dead_letter_once(
     assert found == ("finished", 60, 0)
 
 
-async def test_bulk_cancel_ends_waiting_executions_and_stops_a_running_one(
+async def test_a_bulk_cancel_ends_waiting_executions_and_stops_a_running_handler(
     running: Running, db: Connection, recorder: Recorder
 ) -> None:
     app, begun, stopped = App(), asyncio.Event(), asyncio.Event()
@@ -60,7 +60,7 @@ async def test_bulk_cancel_ends_waiting_executions_and_stops_a_running_one(
     assert await value(db, "select count(*) from pgsched.history where status = 'cancelled'") == 61
 
 
-async def test_replay_of_a_long_past_instant_does_not_expire(
+async def test_a_replay_of_a_long_past_instant_does_not_expire(
     running: Running, db: Connection, database_url: str
 ) -> None:
     app, seen = App(), list[datetime]()
@@ -79,7 +79,7 @@ async def test_replay_of_a_long_past_instant_does_not_expire(
     assert seen == [nominal]
 
 
-async def test_dead_letter_is_delivered_once_even_if_its_delivery_fails(running: Running, db: Connection) -> None:
+async def test_a_dead_letter_is_delivered_once_even_if_its_delivery_fails(running: Running, db: Connection) -> None:
     app, told = App(), list[str]()
 
     @app.handler("settle")

@@ -69,14 +69,14 @@ async def test_each_end_and_each_attempt_is_counted_once(db: Connection, databas
     assert late.total == pytest.approx(unclaimed.total + waiting.total)
 
 
-def test_attempt_duration_is_recorded_in_a_minute_without_ends() -> None:
+def test_an_attempts_duration_is_recorded_in_a_minute_without_ends() -> None:
     minutes = Minutes(DatabaseClock(), lambda _: True)
     minutes.ended(AttemptsEnded(clients={}, timed=[Timed(0, "shop", 0.002, 0.5, 3)]))
     [counted] = minutes.take()
     assert (counted.client_id, counted.attempts, sum(counted.duration)) == (EVERYBODY, 0, 3)
 
 
-async def test_counts_of_a_failed_write_are_kept_for_the_next_turn(db: Connection, database_url: str) -> None:
+async def test_a_failed_writes_counts_are_kept_for_the_next_turn(db: Connection, database_url: str) -> None:
     minutes, link = Minutes(DatabaseClock(), lambda _: True), Link(database_url, "upkeep")
     service = Rollups(link, Events(), minutes, queue_names=lambda: {0: "default"})
     minutes.ended(attempts("shop", 2))

@@ -20,8 +20,8 @@ EARLY_OR_LATE = {
     "worker/run/start_order.py",
     "worker/claim/streams.py",
 }
-"""The modules that hold a row claimed before its instant, as a job's run is unless the machine is slow; and the one
-that claims by priority once claims are late."""
+"""The modules that hold a row claimed before its instant, as a job's run is unless the machine is slow; and the
+module that claims by priority when claims are late."""
 
 
 def on_the_way(worker: Worker) -> Callable[[asyncio.Task[Any] | None], bool]:
@@ -45,7 +45,7 @@ def doing() -> App:
     return app
 
 
-async def test_plain_execution_visits_the_listed_modules(running: Running, db: Connection) -> None:
+async def test_a_plain_execution_visits_the_listed_modules(running: Running, db: Connection) -> None:
     async with running(doing(), poll_interval=30.0) as worker:
         await db.execute(DUE)
         await until_history(db, 1)
@@ -58,7 +58,7 @@ async def test_plain_execution_visits_the_listed_modules(running: Running, db: C
     assert set.intersection(*walks) == listed(WALK)
 
 
-async def test_run_of_a_job_also_visits_the_modules_listed_for_jobs(running: Running, db: Connection) -> None:
+async def test_a_jobs_run_also_visits_the_modules_listed_for_jobs(running: Running, db: Connection) -> None:
     async with running(doing(), poll_interval=30.0) as worker:
         await db.execute(JOB)
         await until_history(db, 1)

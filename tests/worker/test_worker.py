@@ -19,7 +19,7 @@ pytestmark = pytest.mark.smoke
 CUT = "select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name like %s"
 
 
-async def test_inserted_row_is_delivered_once_and_enters_history(db: Connection, running: Running) -> None:
+async def test_an_inserted_row_is_delivered_once_and_enters_history(db: Connection, running: Running) -> None:
     app, calls = counting_app()
     async with running(app):
         id = await value(db, "select pgsched.schedule('python:count', '{}')::text")
@@ -28,7 +28,7 @@ async def test_inserted_row_is_delivered_once_and_enters_history(db: Connection,
     assert await value(db, "select count(*) from pgsched.executions") == 0
 
 
-async def test_rolled_back_insert_is_never_delivered(db: Connection, running: Running, database_url: str) -> None:
+async def test_a_rolled_back_insert_is_never_delivered(db: Connection, running: Running, database_url: str) -> None:
     app, calls = counting_app()
     async with running(app):
         async with await psycopg.AsyncConnection.connect(database_url) as other:
@@ -58,7 +58,7 @@ async def test_executions_start_neither_before_nor_long_after_their_instant(db: 
     assert sorted(late)[25] < 0.05
 
 
-async def test_retryable_failure_is_retried_and_each_attempt_recorded(db: Connection, running: Running) -> None:
+async def test_a_retryable_failure_is_retried_and_each_attempt_is_recorded(db: Connection, running: Running) -> None:
     app, tries = App(), list[int]()
 
     @app.handler("flaky")
@@ -78,7 +78,7 @@ async def test_retryable_failure_is_retried_and_each_attempt_recorded(db: Connec
     assert await value(db, "select scheduled_for < fire_at from pgsched.history")
 
 
-async def test_execution_past_its_relevancy_window_expires_undelivered(db: Connection, running: Running) -> None:
+async def test_an_execution_past_its_relevancy_window_expires_undelivered(db: Connection, running: Running) -> None:
     app, calls = counting_app()
     async with running(app):
         for options in ('{"relevant_for": "30s"}', '{"relevant_for": "2m"}'):
@@ -94,7 +94,7 @@ async def test_execution_past_its_relevancy_window_expires_undelivered(db: Conne
     assert await value(db, "select count(*) from pgsched.attempts") == 0
 
 
-async def test_execution_whose_retry_would_come_too_late_expires(db: Connection, running: Running) -> None:
+async def test_an_execution_whose_retry_would_come_too_late_expires(db: Connection, running: Running) -> None:
     app = App()
 
     @app.handler("busy")
@@ -110,7 +110,7 @@ async def test_execution_whose_retry_would_come_too_late_expires(db: Connection,
     assert await value(db, "select count(*) from pgsched.attempts") == 2
 
 
-async def test_deadline_cuts_the_last_attempt_short(db: Connection, running: Running) -> None:
+async def test_a_deadline_cuts_the_last_attempt_short(db: Connection, running: Running) -> None:
     app = App()
 
     @app.handler("slow")
@@ -141,7 +141,7 @@ async def test_exhausted_retries_end_in_a_dead_letter(db: Connection, running: R
     assert await value(db, "select count(*) from pgsched.attempts") == 2
 
 
-async def test_final_failure_is_not_retried(db: Connection, running: Running) -> None:
+async def test_a_final_failure_is_not_retried(db: Connection, running: Running) -> None:
     app = App()
 
     @app.handler("refuse")
@@ -154,7 +154,7 @@ async def test_final_failure_is_not_retried(db: Connection, running: Running) ->
     assert await value(db, "select attempt from pgsched.history") == 1
 
 
-async def test_handler_result_is_kept_in_history(db: Connection, running: Running) -> None:
+async def test_a_handlers_result_is_kept_in_history(db: Connection, running: Running) -> None:
     app = App()
 
     @app.handler("sum")
@@ -167,7 +167,7 @@ async def test_handler_result_is_kept_in_history(db: Connection, running: Runnin
     assert await value(db, "select result from pgsched.history") == 3
 
 
-async def test_attempt_ends_at_its_timeout(db: Connection, running: Running) -> None:
+async def test_an_attempt_ends_at_its_timeout(db: Connection, running: Running) -> None:
     app = App()
 
     @app.handler("hang")
@@ -181,7 +181,7 @@ async def test_attempt_ends_at_its_timeout(db: Connection, running: Running) -> 
     assert await value(db, "select reason from pgsched.history") == "no answer within 0.1 s"
 
 
-async def test_handler_that_cancels_itself_fails(db: Connection, running: Running) -> None:
+async def test_a_handler_that_cancels_itself_fails(db: Connection, running: Running) -> None:
     app = App()
 
     @app.handler("cancel")
@@ -194,7 +194,7 @@ async def test_handler_that_cancels_itself_fails(db: Connection, running: Runnin
     assert await value(db, "select reason from pgsched.history") == "the handler cancelled itself"
 
 
-async def test_transactional_handler_commits_with_its_completion(db: Connection, running: Running) -> None:
+async def test_a_transactional_handler_commits_with_its_completion(db: Connection, running: Running) -> None:
     app = App()
     await db.execute("create table ledger (entry text)")
 
@@ -212,7 +212,7 @@ async def test_transactional_handler_commits_with_its_completion(db: Connection,
     assert await value(db, "select array_agg(entry) from ledger") == ["good"]
 
 
-async def test_search_path_applies_to_the_handler_but_not_to_pgsched(
+async def test_the_search_path_applies_to_handlers_but_not_to_pgsched(
     db: Connection, running: Running, database_url: str
 ) -> None:
     app, name = App(), database_url.partition("?")[0].rsplit("/", 1)[1]
@@ -233,7 +233,7 @@ async def test_search_path_applies_to_the_handler_but_not_to_pgsched(
     assert await value(db, "select array_agg(entry) from books.ledger") == ["good"]
 
 
-async def test_transactional_handler_with_a_stale_lease_leaves_no_trace(
+async def test_a_transactional_handler_with_a_stale_lease_leaves_no_trace(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     app, reached, go = App(), asyncio.Event(), asyncio.Event()
@@ -258,7 +258,9 @@ async def test_transactional_handler_with_a_stale_lease_leaves_no_trace(
     assert await value(db, "select attempt from pgsched.history") == 2
 
 
-async def test_late_result_under_a_stale_lease_is_refused(db: Connection, running: Running, recorder: Recorder) -> None:
+async def test_a_late_result_under_a_stale_lease_is_refused(
+    db: Connection, running: Running, recorder: Recorder
+) -> None:
     app, reached, go = App(), asyncio.Event(), asyncio.Event()
 
     @app.handler("slow")
@@ -276,7 +278,9 @@ async def test_late_result_under_a_stale_lease_is_refused(db: Connection, runnin
     assert await value(db, "select count(*) from pgsched.history") == 0
 
 
-async def test_drain_hands_back_unstarted_rows_and_finishes_running_ones(db: Connection, running: Running) -> None:
+async def test_a_drain_hands_back_unstarted_rows_and_finishes_running_executions(
+    db: Connection, running: Running
+) -> None:
     app, started, go = App(), asyncio.Event(), asyncio.Event()
 
     @app.handler("wait")
@@ -297,7 +301,7 @@ async def test_drain_hands_back_unstarted_rows_and_finishes_running_ones(db: Con
     assert await value(db, "select count(*) from pgsched.workers") == 0
 
 
-async def test_drain_hands_back_rows_that_do_not_finish_in_time(db: Connection, running: Running) -> None:
+async def test_a_drain_hands_back_rows_that_do_not_finish_in_time(db: Connection, running: Running) -> None:
     app, started = App(), asyncio.Event()
 
     @app.handler("hang")
@@ -312,7 +316,7 @@ async def test_drain_hands_back_rows_that_do_not_finish_in_time(db: Connection, 
     assert left == [(0, None)]
 
 
-async def test_recurring_job_fires_every_instant_once(db: Connection, running: Running) -> None:
+async def test_a_recurring_job_fires_every_instant_once(db: Connection, running: Running) -> None:
     app, _ = counting_app()
     async with running(app):
         job = await value(db, "select pgsched.schedule('python:count', '{}', every => '1 second')")
@@ -328,14 +332,14 @@ async def test_recurring_job_fires_every_instant_once(db: Connection, running: R
     assert await value(db, "select count(*) from pgsched.executions where plan is not null") == 1
 
 
-async def test_impossible_job_inserted_by_sql_becomes_invalid(db: Connection, running: Running) -> None:
+async def test_an_impossible_job_inserted_by_sql_becomes_invalid(db: Connection, running: Running) -> None:
     async with running():
         await db.execute("insert into pgsched.jobs (target, cron) values ('python:count', '0 0 30-31 2 *')")
         await until(lambda: value(db, "select state = 'invalid' from pgsched.jobs"))
     assert "never" in await value(db, "select reason from pgsched.jobs")
 
 
-async def test_client_that_keeps_nothing_leaves_no_history(db: Connection, running: Running) -> None:
+async def test_a_client_that_keeps_nothing_leaves_no_history(db: Connection, running: Running) -> None:
     await db.execute("insert into pgsched.clients (client_id, keep) values ('frugal', 'nothing')")
     app, calls = counting_app()
     async with running(app):
@@ -346,7 +350,7 @@ async def test_client_that_keeps_nothing_leaves_no_history(db: Connection, runni
 
 
 @pytest.mark.parametrize("role", ["claim", "settle", "listen", "upkeep"])
-async def test_worker_survives_the_loss_of_any_connection(db: Connection, running: Running, role: str) -> None:
+async def test_a_worker_survives_the_loss_of_any_connection(db: Connection, running: Running, role: str) -> None:
     app, _ = counting_app()
     async with running(app):
         await db.execute("select pgsched.schedule('python:count', '{}')")
@@ -356,7 +360,7 @@ async def test_worker_survives_the_loss_of_any_connection(db: Connection, runnin
         await until_history(db, 2)
 
 
-async def test_listener_reconnects_after_losing_its_connection(
+async def test_the_listener_reconnects_after_losing_its_connection(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     listening = "select count(*) from pg_stat_activity where application_name like 'pgsched listen %%'"
@@ -370,7 +374,7 @@ async def test_listener_reconnects_after_losing_its_connection(
 
 
 @pytest.mark.timed
-async def test_unnotified_row_waits_at_most_one_poll_interval(db: Connection, running: Running) -> None:
+async def test_an_unnotified_row_waits_at_most_one_poll_interval(db: Connection, running: Running) -> None:
     app, _ = counting_app()
     async with running(app, poll_interval=0.5, notify=False):
         await until(lambda: value(db, "select count(*) = 1 from pgsched.workers"))
@@ -378,7 +382,7 @@ async def test_unnotified_row_waits_at_most_one_poll_interval(db: Connection, ru
         await until_history(db, 1, seconds=2)
 
 
-async def test_worker_without_a_session_is_reaped_before_its_lease_ends(
+async def test_a_worker_without_a_session_is_reaped_before_its_lease_ends(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     app, _ = counting_app()
@@ -397,7 +401,7 @@ async def test_worker_without_a_session_is_reaped_before_its_lease_ends(
     assert await value(db, "select count(*) from pgsched.workers where id = 99999") == 0
 
 
-async def test_expired_lease_is_reaped(db: Connection, running: Running) -> None:
+async def test_an_expired_lease_is_reaped(db: Connection, running: Running) -> None:
     app, _ = counting_app()
     await db.execute(
         "insert into pgsched.executions "
@@ -410,7 +414,7 @@ async def test_expired_lease_is_reaped(db: Connection, running: Running) -> None
 
 
 @pytest.mark.timed
-async def test_lease_of_a_long_run_is_renewed(db: Connection, running: Running) -> None:
+async def test_a_long_runs_lease_is_renewed(db: Connection, running: Running) -> None:
     app, go = App(), asyncio.Event()
 
     @app.handler("long")
@@ -444,7 +448,7 @@ async def _shared(first: Any, second: Any) -> bool:
     return len(first.parts.assignment.own) == len(second.parts.assignment.own) == 8
 
 
-async def test_job_continues_after_its_next_run_was_cancelled(db: Connection, running: Running) -> None:
+async def test_a_job_continues_after_its_next_run_was_cancelled(db: Connection, running: Running) -> None:
     app, _ = counting_app()
     async with running(app):
         job = await value(db, "select pgsched.schedule('python:count', '{}', every => '1 hour')")
@@ -460,7 +464,7 @@ async def test_job_continues_after_its_next_run_was_cancelled(db: Connection, ru
     assert apart.total_seconds() == 3600
 
 
-async def test_payload_with_a_huge_number_does_not_stop_planning(db: Connection, running: Running) -> None:
+async def test_a_payload_with_a_huge_number_does_not_stop_planning(db: Connection, running: Running) -> None:
     async with running():
         await db.execute(
             "select pgsched.schedule('python:count', to_jsonb(('0.' || repeat('9', 5000))::numeric), every => '1 hour')"

@@ -48,7 +48,7 @@ _SAME |= {"in_order": False, "followed": True, "known": None}
         ({"away": "31 days"}, False),  # a clock that ran behind and was corrected
     ],
 )
-def test_a_copied_server_or_suspicious_gap_holds_the_installation(
+def test_only_a_copy_recovery_or_suspicious_gap_holds_the_installation(
     db: Connection, found: dict[str, Any], held: bool
 ) -> None:
     assert db.execute(_RULE, _SAME | found).fetchone() == (held,)

@@ -75,7 +75,7 @@ def test_editing_a_clients_job_updates_its_waiting_execution(db: Connection, pay
     assert counts(payments) == (0, 1, 0)
 
 
-def test_a_client_changes_only_its_own_jobs_in_bulk(db: Connection, payments: Connection) -> None:
+def test_a_clients_bulk_operations_affect_only_its_own_jobs(db: Connection, payments: Connection) -> None:
     for client in ("payments", "payments", "billing"):
         schedule(db, client=client, every="1 hour", labels={"team": "a"})
     for action in ("pause", "resume", "cancel_jobs"):
@@ -123,7 +123,7 @@ def test_a_client_may_insert_executions_and_jobs(payments: Connection) -> None:
     assert counts(payments) == (3, 1, 0)
 
 
-def test_a_client_scheduling_a_running_key_leaves_it_unchanged(db: Connection, payments: Connection) -> None:
+def test_scheduling_a_clients_running_key_does_not_change_the_execution(db: Connection, payments: Connection) -> None:
     id = schedule(payments, client="payments", key="k", payload={"n": 1})
     lease(db, id)
     assert schedule(payments, client="payments", key="k", payload={"n": 2}) == id
@@ -184,7 +184,7 @@ def test_a_client_cannot_act_on_other_clients_rows(db: Connection, payments: Con
         " '@daily', 'payments')",
     ],
 )
-def test_a_client_may_not_update_delete_or_lock_its_own_rows(payments: Connection, statement: str) -> None:
+def test_a_client_may_not_update_delete_or_lock_its_own_rows_directly(payments: Connection, statement: str) -> None:
     schedule(payments, client="payments")
     schedule(payments, client="payments", every="1 hour")
     if "lock table" in statement and payments.info.server_version >= 160000:
@@ -317,7 +317,7 @@ def test_a_reader_sees_every_clients_rows(db: Connection, reader: Connection) ->
         "select pgsched_internal.drop_day('history_20200101')",
     ],
 )
-def test_a_reader_may_not_write_anything_or_read_secrets(db: Connection, reader: Connection, query: str) -> None:
+def test_a_reader_may_neither_write_nor_read_secrets(db: Connection, reader: Connection, query: str) -> None:
     schedule(db)
     with refused(DENIED):
         reader.execute(query.encode())
@@ -377,7 +377,7 @@ def test_a_client_may_not_release_dependents(payments: Connection, step: str) ->
 
 
 def locked_rows(db: Connection, table: str) -> int:
-    """Count the rows of a table that are locked: those that ``skip locked`` skips."""
+    """Count the table's locked rows, which ``skip locked`` skips."""
     free = len(column(db, f"select 1 from {table} for update skip locked".encode()))
     return int(value(db, f"select count(*) from {table}".encode())) - free
 
@@ -425,7 +425,7 @@ def test_another_clients_id_is_not_found_and_locks_no_row(
     assert said[0][0] == "PS010"
 
 
-def test_a_clients_operators_do_not_affect_row_level_security(db: Connection, payments: Connection) -> None:
+def test_operators_a_client_creates_do_not_bypass_row_level_security(db: Connection, payments: Connection) -> None:
     schedule(db, client="billing", payload={"secret": 1})
     db.execute("grant create on schema public to public")
     for types in ("name, name", "text, text", "text, name"):

@@ -1,4 +1,4 @@
-"""Rows of days without a table: the default partition becomes their table, and no row is lost or doubled."""
+"""Rows of days without a table: the default partition becomes their table, and no row is lost or duplicated."""
 
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -59,7 +59,7 @@ async def turn(link: Link) -> float:
 
 
 def ended(db: Connection, *ago: str) -> list[UUID]:
-    """Create executions that ended this long ago, and return their ids, sorted."""
+    """Create executions that ended this long ago, and return their sorted ids."""
     ids = [schedule(db) for _ in ago]
     for id, time in zip(ids, ago, strict=True):
         finish(db, id, ago=time)
@@ -67,7 +67,7 @@ def ended(db: Connection, *ago: str) -> list[UUID]:
 
 
 class Settling:
-    """A thread that ends one execution after another, each in its own transaction. ``ids`` are those committed."""
+    """A thread that ends one execution after another, each in its own transaction. ``ids`` are committed executions."""
 
     def __init__(self, url: str) -> None:
         self.ids: list[UUID] = []
@@ -84,7 +84,7 @@ class Settling:
         self._thread.join()
 
     def wait_for(self, more: int) -> None:
-        """Wait until this many more have ended."""
+        """Wait until this many more executions have ended."""
         with self._more:
             reached = len(self.ids) + more
             assert self._more.wait_for(lambda: len(self.ids) >= reached, timeout=60)
@@ -115,7 +115,7 @@ async def test_the_default_partition_is_adopted_as_a_missing_days_table(
     assert column(db, HOMES) == before
 
 
-async def test_adoption_loses_and_duplicates_no_rows_during_settling(
+async def test_adoption_during_settling_neither_loses_nor_duplicates_rows(
     db: Connection, link: Link, database_url: str
 ) -> None:
     ids = ended(db, "0 seconds")
@@ -182,7 +182,7 @@ async def test_adoption_replaces_a_constraint_for_the_wrong_days(
 ) -> None:
     ids = ended(db, "0 seconds")
     await make_days(database_url, ahead=1)
-    assert value(db, STEP) == "going on"  # from now on it accepts only rows of today
+    assert value(db, STEP) == "going on"  # from now on, the partition accepts only today's rows
     with pytest.raises(psycopg.errors.CheckViolation):
         ended(db, "1 day")
     db.execute("delete from pgsched.history where id <> all (%s)", [ids])

@@ -82,7 +82,7 @@ async def test_skipped_instants_do_not_count_towards_the_rate(
     assert planned(db, hourly) == [6, 7]
 
 
-async def test_a_chunk_continues_where_the_previous_chunk_ended(
+async def test_a_backfill_chunk_continues_where_the_previous_chunk_ended(
     db: Connection, hourly: UUID, planning: connect.Connection
 ) -> None:
     id = start(db, hourly, rate=1000)
@@ -127,7 +127,7 @@ async def test_backfilled_rows_drop_options_that_limit_their_age(db: Connection,
     assert row(db, "select options, scheduled_for from pgsched.executions") == ({"timeout": "PT5S"}, MARCH)
 
 
-async def test_backfills_obey_the_jobs_rules(db: Connection, planning: connect.Connection) -> None:
+async def test_a_backfill_follows_the_jobs_exclude_and_also_rules(db: Connection, planning: connect.Connection) -> None:
     job = schedule(
         db,
         cron="0 * * * *",

@@ -43,7 +43,7 @@ async def test_two_workers_plan_each_backfilled_instant_once(
     finally:
         await other.close()
     async with asyncio.timeout(20):
-        while (await progress(planning, id)).done < 24:  # it may have to wait for its rate
+        while (await progress(planning, id)).done < 24:  # the rate may delay the last rows
             db.execute(
                 "update pgsched.executions set fire_at = now() + interval '1 hour'"
             )  # a backfill waits for late rows
@@ -66,7 +66,9 @@ async def test_a_backfill_locked_by_another_worker_is_skipped(
     assert (await plan(planning, id)).done == 20
 
 
-async def test_a_crash_rolls_back_the_whole_chunk(db: Connection, hourly: UUID, planning: connect.Connection) -> None:
+async def test_a_crash_rolls_back_the_whole_backfill_chunk(
+    db: Connection, hourly: UUID, planning: connect.Connection
+) -> None:
     id = start(db, hourly)
     async with planning.transaction(force_rollback=True):
         assert (await plan(planning, id)).done == 20
@@ -96,7 +98,9 @@ async def test_stopping_a_backfill_cancels_released_rows_too(
     assert column(db, "select id from pgsched.executions") == []
 
 
-async def test_turns_are_less_frequent_without_an_active_backfill(db: Connection, hourly: UUID, store_url: str) -> None:
+async def test_bulk_turns_are_less_frequent_without_an_active_backfill(
+    db: Connection, hourly: UUID, store_url: str
+) -> None:
     told: list[tuple[str, dict[str, Field]]] = []
     chores, link = Link(store_url, "chores"), Link(store_url, "bulk", raw=False)
     backfiller = Bulk(chores, link, Events(lambda name, fields: told.append((name, fields))))

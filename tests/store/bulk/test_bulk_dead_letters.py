@@ -170,7 +170,7 @@ def test_a_bulk_discard_discards_each_dead_letter_once(db: Connection) -> None:
     assert column(db, "select action from pgsched.audit_log where detail ->> 'note' = 'known'") == ["bulk discard"]
 
 
-def test_counting_dead_letters_stops_at_its_time_limit(db: Connection) -> None:
+def test_counting_dead_letters_stops_at_the_time_limit(db: Connection) -> None:
     db.execute(MANY, [TARGET, 10_001])
     assert count(db, "replay", ALL, within="0 s") == (10_000, False)
     assert count(db, "replay", ALL) == (10_001, True)

@@ -130,7 +130,7 @@ def test_rescheduling_a_held_execution_drops_its_dependencies(db: Connection) ->
     assert column(db, "select after_id from pgsched.dependencies") == []
 
 
-def test_a_bulk_operation_ignores_executions_scheduled_after_it(db: Connection) -> None:
+def test_a_bulk_operation_ignores_executions_scheduled_after_its_start(db: Connection) -> None:
     one(db)
     asked = bulk(db, "cancel", MINE)
     later = one(db)
@@ -160,7 +160,7 @@ def test_two_thousand_executions_are_each_changed_once_in_chunks(db: Connection)
     assert column(db, "select count(*) from pgsched.history") == [200]
 
 
-def test_the_rate_limits_a_bulk_operation_until_it_is_stopped(db: Connection) -> None:
+def test_a_bulk_operation_runs_at_its_rate_and_can_be_stopped(db: Connection) -> None:
     db.execute(MANY, [100])
     asked = bulk(db, "cancel", MINE, rate=10)
     done = sum(advance(db, asked)[0] for _ in range(40))
@@ -188,7 +188,7 @@ def test_a_bulk_operation_retries_locked_executions_later(db: Connection, store_
     assert column(db, "select id from pgsched_internal.rows_to_come_back_to") == []
 
 
-def test_bulk_cancel_but_not_reschedule_affects_a_claimed_execution(db: Connection, store_url: str) -> None:
+def test_a_claimed_execution_can_be_cancelled_but_not_moved_in_bulk(db: Connection, store_url: str) -> None:
     id = one(db)
     moved = bulk(db, "reschedule", MINE, fire_at=AT)
     with psycopg.connect(store_url) as worker:
@@ -287,7 +287,7 @@ def test_a_client_has_at_most_a_hundred_active_bulk_operations(db: Connection, p
     bulk(payments, "replay", {"key": "k"})
 
 
-def test_an_unknown_bulk_operation_is_not_found(db: Connection) -> None:
+def test_stopping_an_unknown_bulk_operation_is_refused(db: Connection) -> None:
     with refused("PS010"):
         call(db, "stop_bulk", id=uuid4())
 
@@ -329,12 +329,14 @@ def test_a_role_without_a_client_cannot_start_bulk_operations(
         ("cancel", {"shift": "1 hour"}),
     ],
 )
-def test_an_unknown_action_or_argument_is_refused(db: Connection, action: Any, given: dict[str, Any]) -> None:
+def test_an_unknown_action_or_unsuitable_argument_is_refused(
+    db: Connection, action: Any, given: dict[str, Any]
+) -> None:
     with refused("PS000"):
         bulk(db, action, MINE, **given)
 
 
-def test_counting_matches_leaves_no_lock_on_partitions(db: Connection, payments: Connection) -> None:
+def test_counting_executions_leaves_no_locks_on_partitions(db: Connection, payments: Connection) -> None:
     one(db, client="payments", target=TARGET)
     payments.execute("begin")
     assert count(payments, "cancel", {"client": "payments"}) == (1, True)

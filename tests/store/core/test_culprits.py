@@ -125,7 +125,7 @@ async def test_planning_marks_a_failing_job_invalid_and_plans_the_rest(db: Sessi
     assert column(db, "select state::text from pgsched.jobs where id = %s", [odd]) == ["invalid"]
 
 
-async def test_a_job_whose_planning_times_out_does_not_end_the_turn(db: Session, planning: Connection) -> None:
+async def test_a_job_whose_planning_times_out_does_not_block_other_jobs(db: Session, planning: Connection) -> None:
     schedule(db, every="1 hour", key="slow", target="python:slow")
     fine = schedule(db, every="1 hour", key="fine")
     db.execute(
@@ -172,7 +172,7 @@ async def test_repair_marks_a_failing_job_invalid_and_repairs_the_rest(db: Sessi
     assert (found[0], "odd" in found[1]) == ("invalid", True)
 
 
-async def test_the_count_of_consecutive_failures_does_not_overflow(db: Session) -> None:
+async def test_the_consecutive_failure_count_does_not_overflow(db: Session) -> None:
     id = schedule(db, every="1 hour", rules={"pause_after": 1000})
     db.execute("update pgsched.jobs set failures = 2147483647, rules = rules || '{\"pause_after\": 1000}'")
     assert call(db, "pgsched_internal.count_outcome", job_id=id, status="failed")
@@ -187,7 +187,7 @@ async def turn_of_bulk_operations(url: str) -> None:
         await link.drop()
 
 
-async def test_a_failing_backfill_is_stopped_and_the_rest_continue(db: Session, store_url: str) -> None:
+async def test_a_failing_backfill_is_stopped_and_other_backfills_continue(db: Session, store_url: str) -> None:
     ids = [schedule(db, cron="0 * * * *", target="python:report", key=f"b-{n}") for n in range(3)]
     asked = [backfill(db, id, "2026-03-01T00:00Z", "2026-03-01T05:00Z") for id in ids]
     db.execute(f"alter table pgsched.executions add constraint odd check (job_id is distinct from '{ids[1]}')".encode())
@@ -212,7 +212,7 @@ async def test_a_bulk_replay_counts_a_failing_row_and_continues(db: Session, sto
     assert [state(db, id) for id in (*ids, odd, theirs)] == [*["replayed"] * 5, "open", "replayed"]
 
 
-async def test_a_failing_bulk_replay_is_stopped_and_the_rest_continue(db: Session, store_url: str) -> None:
+async def test_a_failing_bulk_replay_is_stopped_and_other_replays_continue(db: Session, store_url: str) -> None:
     dead_letter(db)
     odd, fine = [bulk(db, "replay", {"status_code": 503}, rate=1000) for _ in range(2)]
     db.execute(
@@ -225,7 +225,7 @@ async def test_a_failing_bulk_replay_is_stopped_and_the_rest_continue(db: Sessio
     assert (found[0][0], "odd" in found[0][1], found[1][0]) == ("stopped", True, "finished")
 
 
-async def test_passing_on_parks_a_failing_run_and_passes_on_the_rest(
+async def test_pass_on_parks_a_failing_run_and_passes_on_the_other_runs(
     db: Session, worker: Connection, planning: Connection
 ) -> None:
     pulled_queue(db)

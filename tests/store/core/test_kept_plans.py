@@ -1,5 +1,5 @@
 """Cached plans stay fast as tables grow. A worker's session plans a statement once, often while the tables are nearly
-empty, and keeps the plan: one that scans a whole table or index would do so once it has millions of rows."""
+empty, and keeps the plan. A plan that scans a whole table or index would still do so with millions of rows."""
 
 import json
 import re

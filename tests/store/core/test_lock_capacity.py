@@ -7,11 +7,11 @@ def test_lock_capacity_for_twenty_readers_needs_no_advice() -> None:
     assert LockCapacity(held=320, each=64, sessions=100).advice() is None
 
 
-def test_two_queues_fit_the_lock_capacity_without_advice() -> None:
+def test_lock_capacity_for_two_queues_needs_no_advice() -> None:
     assert LockCapacity(held=469, each=64, sessions=100).advice() is None
 
 
-def test_too_little_lock_capacity_advises_a_higher_setting() -> None:
+def test_too_little_lock_capacity_yields_advice_to_raise_the_setting() -> None:
     advice = LockCapacity(held=1700, each=64, sessions=100).advice()
     assert advice is not None
     assert "max_locks_per_transaction = 170" in advice

@@ -147,7 +147,7 @@ async def test_the_api_reads_values_correctly_despite_database_settings(hostile:
 
 
 def test_an_edit_ignores_session_settings(hostile: str) -> None:
-    with psycopg.connect(hostile, autocommit=True) as client:  # IST, its zone's abbreviation, is ambiguous
+    with psycopg.connect(hostile, autocommit=True) as client:  # the abbreviation IST is ambiguous
         client.execute("set search_path = public")
         job = schedule(client, every="1 hour", key="often")
         assert call(client, "edit", id=job, changes={"anchor": None}) is True

@@ -1,4 +1,4 @@
-"""SQL statements are in files, one each. No file is unused, and no Python module contains SQL."""
+"""Each SQL statement has its own file. No file is unused, and no Python module contains SQL."""
 
 import ast
 import re

@@ -52,7 +52,7 @@ def test_statement_texts_are_cached(name: str) -> None:
     assert statement_over(name, (3, 7)) is statement_over(name, (3, 7))
 
 
-def test_statements_for_two_partitions_differ_only_in_the_number() -> None:
+def test_statements_for_two_partitions_differ_only_in_the_partition_number() -> None:
     assert statement_over("live/claim", (4,)).replace("4", "5") == statement_over("live/claim", (5,)).replace("4", "5")
 
 
@@ -173,7 +173,7 @@ async def test_a_claim_that_fails_in_one_partition_claims_nothing(
         await other.close()
 
 
-async def test_watching_queues_fails_if_one_of_them_is_already_watched(
+async def test_watching_queues_fails_if_any_queue_is_already_watched(
     db: Session, worker: Connection, store_url: str
 ) -> None:
     watched = "select pgsched_internal.is_watched(n) from unnest(array[0, 1]) n"

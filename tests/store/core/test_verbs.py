@@ -130,7 +130,7 @@ async def test_a_verb_sends_only_the_given_arguments(db: Session, worker: Connec
     assert not await verbs.pause(worker, "client", name="shop", note="again", actor="somebody")
 
 
-def test_verb_calls_cast_integers_and_select_from_row_functions() -> None:
+def test_verb_calls_cast_integers_and_select_from_table_functions() -> None:
     assert internal_verbs.tidy_keys.text("most") == "select pgsched_internal.tidy_keys(most => %(most)s::integer)"
     assert verbs.release.text("id", "token") == "select pgsched.release(id => %(id)s, token => %(token)s::bigint)"
     assert internal_verbs.look_up_keys.text("ids") == "select * from pgsched_internal.look_up_keys(ids => %(ids)s)"

@@ -33,7 +33,7 @@ MENDED = {
     "create policy all_of_it on pgsched.jobs using (true)": "policy all_of_it on pgsched.jobs",
 }
 _GROUPS = 4
-"""Repairs are slow, so several changes are repaired at once. No change of a group hides another."""
+"""Repairs are slow, so several changes are repaired at once. Within a group, no change hides another."""
 
 TOLD = {
     "create rule lost as on delete to pgsched.jobs do instead nothing": "rule lost",
@@ -145,7 +145,9 @@ _BY_HAND = (
 
 
 @pytest.mark.parametrize("number", range(_GROUPS))
-async def test_repairable_drift_is_reported_and_repaired(db: Connection, database_url: str, number: int) -> None:
+async def test_repairable_drift_is_reported_and_repaired_by_migrate(
+    db: Connection, database_url: str, number: int
+) -> None:
     db.execute("select pgsched.create_queue('orders', '{\"pulled\": true}')")
     db.execute("select pgsched.schedule('python:note', delay => '1 day') from generate_series(1, 50)")
     await make_days(database_url, ahead=1)
@@ -167,7 +169,7 @@ def _severity(text: str) -> str:
     return "error" if text.startswith("missing") else "warning"
 
 
-async def test_drift_that_migrate_cannot_repair_remains_reported(db: Connection, database_url: str) -> None:
+async def test_drift_that_migrate_cannot_repair_is_still_reported(db: Connection, database_url: str) -> None:
     for by_hand, told in TOLD.items():
         db.execute(by_hand.encode())
         assert told in str(await seen(database_url, "drift"))

@@ -34,7 +34,7 @@ async def test_the_connections_check_counts_the_whole_server_under_any_login(db:
     assert text.endswith("connections of the server are in use")
     with login_as(db, database_url, "pgsched_reader") as url:
         [(_, as_reader)] = await seen(url, "connections", of_connections=0.0)
-    assert int(as_reader.split()[0]) > 2  # not only its own
+    assert int(as_reader.split()[0]) > 2  # not only the reader's own
 
 
 async def test_a_filling_notification_queue_is_reported_as_a_warning(db: Connection, database_url: str) -> None:

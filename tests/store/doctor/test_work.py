@@ -72,7 +72,7 @@ async def test_a_bulk_operation_without_progress_is_reported(db: Connection, dat
     assert (await seen(database_url, "changes"))[0][1].endswith("is making no progress (waits: its queue is full)")
 
 
-async def test_too_few_days_ahead_are_reported_as_a_warning(database_url: str) -> None:
+async def test_too_few_day_partitions_ahead_are_reported_as_a_warning(database_url: str) -> None:
     assert [severity for severity, _ in await seen(database_url, "days")] == ["warning"]
     await make_days(database_url, ahead=5)
     [(_, text)] = await seen(database_url, "days")

@@ -1,4 +1,4 @@
-"""Queries for open dead letters use their index, however many others there are."""
+"""Queries for open dead letters use the index, however much other history there is."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -31,7 +31,7 @@ def many_rows(module_url: str) -> Iterator[None]:
 
 @pytest.fixture
 def store_url(module_url: str) -> str:
-    """A database whose rows stay for all tests of this file, since none of them writes."""
+    """The URL of a database that all tests of this file share, since no test writes."""
     return module_url
 
 
@@ -53,7 +53,7 @@ def _read(nodes: list[dict[str, Any]]) -> int:
 
 
 @pytest.mark.parametrize(("client", "most"), [("", 50), ("and client_id = 'payments'", 100)])
-def test_a_page_reads_only_the_clients_open_dead_letters(db: Connection, client: str, most: int) -> None:
+def test_a_dead_letter_page_reads_only_open_dead_letters_by_index(db: Connection, client: str, most: int) -> None:
     query = f"select * from pgsched.dead_letters where dealt_with_at is null {client} order by id desc limit 50"
     nodes = scans(db, query)
     assert {node["Node Type"] for node in nodes} == {"Index Scan"}

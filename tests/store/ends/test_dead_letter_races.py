@@ -118,7 +118,7 @@ def test_a_bulk_replay_is_advanced_by_one_worker_at_a_time(db: Connection, store
     assert len(column(db, "select id from pgsched.executions")) == 4
 
 
-def test_a_replay_finds_a_dead_letter_moved_out_of_its_day_meanwhile(db: Connection, store_url: str) -> None:
+def test_a_replay_finds_a_dead_letter_concurrently_moved_out_of_its_day(db: Connection, store_url: str) -> None:
     id = dead_letter(db, ago="40 days")
     answers: list[UUID] = []
     with psycopg.connect(store_url) as one, psycopg.connect(store_url, autocommit=True) as two:

@@ -65,7 +65,7 @@ async def test_a_failed_notification_triggers_no_further_notification(db: Sessio
     assert value(db, "select count(*) from pgsched.dead_letters") == 2
 
 
-async def test_the_dead_letter_target_is_notified_if_no_history_is_kept(db: Session, worker: Connection) -> None:
+async def test_the_dead_letter_target_is_notified_even_if_no_history_is_kept(db: Session, worker: Connection) -> None:
     db.execute("update pgsched.clients set keep = 'nothing'")
     await finish(worker, await leased(db, worker, client="payments"), "failed")
     assert column(db, "select target::text from pgsched.executions") == [TOLD]

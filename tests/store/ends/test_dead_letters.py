@@ -37,7 +37,7 @@ def test_a_replay_keeps_its_place_before_a_successor_at_the_same_instant(db: Con
     again = replay(db, first)
     in_order = "select id from pgsched.executions order by coalesce(scheduled_for, fire_at), id"
     assert column(db, in_order)[0] == again
-    assert column(db, "select id from pgsched.executions where at_head") == []  # only workers set it
+    assert column(db, "select id from pgsched.executions where at_head") == []  # only workers set at_head
 
 
 def test_a_replay_keeps_its_place_behind_its_predecessor(db: Connection) -> None:
@@ -90,7 +90,7 @@ def test_a_replay_drops_options_that_limit_its_age(db: Connection) -> None:
     assert row(db, "select options, plan from pgsched.executions where id = %s", [new]) == ({"timeout": "5s"}, 0)
 
 
-def test_replaying_twice_returns_the_same_execution(db: Connection) -> None:
+def test_replaying_a_dead_letter_twice_returns_the_same_execution(db: Connection) -> None:
     id = dead_letter(db)
     new = replay(db, id)
     assert replay(db, id, target="python:other") == new
@@ -189,7 +189,7 @@ def blocked(db: Connection) -> UUID:
     return id
 
 
-def test_a_replay_unblocks_its_key_but_runs_before_held_executions(db: Connection) -> None:
+def test_a_replay_unblocks_its_ordering_key_but_precedes_held_executions(db: Connection) -> None:
     id = blocked(db)
     held = schedule(db, ordering_key="o")
     db.execute("update pgsched.executions set fire_at = 'infinity', gate = 'order' where id = %s", [held])
@@ -198,7 +198,7 @@ def test_a_replay_unblocks_its_key_but_runs_before_held_executions(db: Connectio
     assert status(db, held) == "held"
 
 
-def test_discarding_unblocks_the_ordering_key(db: Connection) -> None:
+def test_discarding_a_dead_letter_unblocks_its_ordering_key(db: Connection) -> None:
     for is_bulk in (False, True):
         id = blocked(db)
         held = schedule(db, ordering_key="o")
@@ -269,7 +269,7 @@ def test_an_invalid_replay_is_refused_and_changes_nothing(db: Connection, given:
     assert column(db, "select id from pgsched.executions") == []
 
 
-def test_dead_letters_for_sets_when_a_dead_letter_expires(db: Connection) -> None:
+def test_the_dead_letters_for_setting_decides_when_a_dead_letter_expires(db: Connection) -> None:
     id = dead_letter(db, ago="8 days")
     db.execute("update pgsched.clients set dead_letters_for = '7 days' where client_id = 'default'")
     assert column(db, "select id from pgsched.dead_letters") == []
@@ -280,7 +280,7 @@ def test_dead_letters_for_sets_when_a_dead_letter_expires(db: Connection) -> Non
 
 
 @pytest.mark.parametrize("span", ["1 minute", "4000 days"])
-def test_dead_letters_for_outside_its_bounds_is_refused(db: Connection, span: str) -> None:
+def test_an_out_of_bounds_dead_letters_for_is_refused(db: Connection, span: str) -> None:
     with refused("23514", constraint="dead_letters_for_is_1_hour_to_3653_days"):
         db.execute("update pgsched.clients set dead_letters_for = %s", [span])
 

@@ -117,7 +117,7 @@ def test_a_failure_skips_the_chain_up_to_after_outcome_any(db: Connection) -> No
     assert is_due(db, fourth)
 
 
-def test_one_failed_predecessor_is_enough_to_skip_the_dependent(db: Connection) -> None:
+def test_one_failed_predecessor_skips_the_dependent(db: Connection) -> None:
     first, second = schedule(db), schedule(db)
     last = after(db, first, second)
     end(db, first, "failed")
@@ -136,7 +136,7 @@ def test_a_dependent_of_succeeded_predecessors_is_due_at_once(db: Connection) ->
     assert is_due(db, last)
 
 
-def test_a_dependent_of_a_succeeded_predecessor_fires_at_its_fire_at(db: Connection) -> None:
+def test_a_dependent_of_a_succeeded_predecessor_keeps_a_later_fire_at(db: Connection) -> None:
     first = schedule(db)
     finish(db, first)
     last = after(db, first, fire_at="2090-01-01Z")

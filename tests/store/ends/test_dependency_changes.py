@@ -96,7 +96,7 @@ def test_a_replaced_predecessor_still_releases_its_dependents(db: Connection) ->
     assert is_due(db, last)
 
 
-def test_a_cycle_of_dependencies_is_refused(db: Connection) -> None:
+def test_a_dependency_cycle_is_refused(db: Connection) -> None:
     other = schedule(db)
     first = after(db, other, key="first")
     second = after(db, "first", key="second")
@@ -108,7 +108,7 @@ def test_a_cycle_of_dependencies_is_refused(db: Connection) -> None:
     assert waits_for(db, second) == [first]
 
 
-def test_scheduling_a_chain_again_changes_nothing(db: Connection) -> None:
+def test_scheduling_a_dependency_chain_again_changes_nothing(db: Connection) -> None:
     def chain() -> list[UUID]:
         return [schedule(db, key="a"), after(db, "a", key="b"), after(db, "b", key="c")]
 

@@ -69,7 +69,7 @@ def test_a_release_turn_skips_a_locked_dependent(db: Connection, store_url: str)
     assert is_due(db, last)
 
 
-def test_a_cycle_formed_by_two_concurrent_schedules_is_refused(db: Connection, store_url: str) -> None:
+def test_a_dependency_cycle_formed_by_two_concurrent_calls_is_refused(db: Connection, store_url: str) -> None:
     first, second = schedule(db, key="a"), schedule(db, key="b")
     refusals: list[str | None] = []
 
@@ -116,7 +116,7 @@ def test_depending_on_a_running_execution_does_not_block_settling(db: Connection
 
 
 @pytest.mark.parametrize("ended", ["succeeded", "failed"])
-def test_an_end_right_after_scheduling_commits_decides_the_dependent(
+def test_an_end_right_after_scheduling_releases_or_skips_the_dependent(
     db: Connection, store_url: str, ended: str
 ) -> None:
     running = leased(db)

@@ -1,4 +1,4 @@
-"""An end with many dependents is released in chunks."""
+"""Many dependents of one execution are released in chunks."""
 
 from uuid import UUID
 
@@ -10,7 +10,7 @@ from tests.store.store_arrange import Connection, column, finish, row, value
 
 
 def many_after(db: Connection, before: UUID, count: int) -> list[UUID]:
-    """Insert this many dependents of one execution, and return their ids, sorted."""
+    """Insert this many dependents of one execution, and return their sorted ids."""
     db.execute("update pgsched.executions set awaited = true where id = %s", [before])
     ids = column(
         db,

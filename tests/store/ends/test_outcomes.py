@@ -64,7 +64,7 @@ async def test_each_way_of_settling_releases_dependents(db: Session, worker: Con
     assert column(db, "select id from pgsched.history where awaited") == []
 
 
-async def test_returning_a_claim_does_not_release_dependents(db: Session, worker: Connection) -> None:
+async def test_handing_back_a_claim_does_not_release_dependents(db: Session, worker: Connection) -> None:
     found = await leased(db, worker)
     last = after(db, id_of(found))
     await executions.release(worker, found.partition, Group([found.id], [found.token]))
@@ -111,13 +111,13 @@ async def test_settling_with_a_stale_token_notifies_nobody(db: Session, worker: 
     assert column(db, PAYLOAD) == []
 
 
-async def test_settling_twice_notifies_once(db: Session, worker: Connection) -> None:
+async def test_settling_an_execution_twice_notifies_the_target_once(db: Session, worker: Connection) -> None:
     found = await leased(db, worker, options=TOLD)
     assert [await finish(worker, found, "failed") for _ in range(2)] == [1, 0]
     assert len(column(db, PAYLOAD)) == 1
 
 
-async def test_reaping_the_last_attempt_notifies_of_the_failure(db: Session, worker: Connection) -> None:
+async def test_reaping_the_last_attempt_notifies_the_on_failure_target(db: Session, worker: Connection) -> None:
     found = await leased(db, worker, options={**TOLD, "max_attempts": 1})
     run_out(db, begun=True)
     assert await reap(worker, found.partition, [1]) == (0, 1)

@@ -133,7 +133,7 @@ def test_a_postponement_past_a_week_counts_as_a_failed_attempt(db: Connection) -
     assert decide(db, "postponed", attempt=DEFAULT_ATTEMPTS, age=age, wait=HOUR) == ("failed", None, "busy")
 
 
-def test_a_backfill_drops_options_that_limit_its_age(db: Connection) -> None:
+def test_a_backfilled_row_ignores_the_clients_default_relevant_for(db: Connection) -> None:
     query = "select pgsched_internal.options_of('{\"deadline\": \"1h\"}', 'payments', 0::smallint, %s)"
     db.execute(
         "insert into pgsched.clients (client_id, options) values ('payments', %s)",
@@ -179,7 +179,7 @@ def test_workers_and_the_database_agree_on_lateness(
     attempt=st.integers(1, 10_000), initial=st.floats(0.001, 3600), factor=st.floats(1, 100), extra=st.floats(0, 1e5),
     share=_SHARES,
 )  # fmt: skip
-def test_a_backoff_is_between_half_its_ceiling_and_the_ceiling(
+def test_a_backoff_is_between_half_the_ceiling_and_the_ceiling(
     db: Connection, attempt: int, initial: float, factor: float, extra: float, share: float
 ) -> None:
     maximum = initial + extra

@@ -36,7 +36,7 @@ def in_hand(
     db: Session, *, keep: str, worker: int | None = 1, of_job: bool = False, **arguments: Any
 ) -> tuple[int, UUID, int]:
     """Arrange an execution claimed by a worker (by a consumer if None), a dependent, and a second execution with its
-    ordering key. Returns its partition, id and token."""
+    ordering key. Return the partition, id and token of the claimed execution."""
     for table in _TABLES:
         db.execute(sql.SQL("delete from pgsched.{}").format(sql.Identifier(table)))
     db.execute("delete from pgsched_internal.keys")

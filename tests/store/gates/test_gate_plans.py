@@ -52,7 +52,7 @@ def many_rows(module_url: str) -> Iterator[None]:
 
 @pytest.fixture
 def store_url(module_url: str) -> str:
-    """A database whose rows stay for all tests of this file, since each rolls its statements back."""
+    """The URL of a database that all tests of this file share, since each test rolls its statements back."""
     return module_url
 
 
@@ -63,7 +63,7 @@ async def explain(worker: Connection, text: str, parameters: dict[str, Any]) -> 
     return Plan(nodes=list(_nodes(found[0][0]["Plan"])))
 
 
-async def test_claim_held_reads_only_a_batch_using_the_gate_index(worker: Connection) -> None:
+async def test_the_claim_held_query_reads_only_a_batch_using_the_gate_index(worker: Connection) -> None:
     async with worker.transaction(force_rollback=True):
         plan = await explain(worker, statement_among("gates/claim_held", tuple(range(16))), HELD)
         by_gate = await index_names(worker, "executions_gate")
@@ -72,21 +72,21 @@ async def test_claim_held_reads_only_a_batch_using_the_gate_index(worker: Connec
     assert plan.rows_read <= 2 * BATCH + 16 * 2  # a merge reads the first row of each partition
 
 
-async def test_holding_gates_reads_one_index_entry_per_gate(worker: Connection) -> None:
+async def test_the_holding_gates_query_reads_one_index_entry_per_gate(worker: Connection) -> None:
     plan = await explain(worker, statement("gates/holding_gates"), {"after": "", "most": 1000})
     assert plan.indexes <= await index_names(worker, "executions_gate")
     assert "Seq Scan" not in plan.kinds
     assert plan.rows_read <= 16 * 4
 
 
-async def test_waits_for_turn_reads_one_index_entry_per_partition(worker: Connection) -> None:
+async def test_the_waits_for_turn_query_reads_one_index_entry_per_partition(worker: Connection) -> None:
     plan = await explain(worker, statement("gates/waits_for_turn"), {})
     assert plan.indexes <= await index_names(worker, "executions_gate")
     assert "Seq Scan" not in plan.kinds
     assert plan.rows_read <= 16
 
 
-async def test_hold_due_reads_only_due_rows_using_the_fire_at_index(worker: Connection) -> None:
+async def test_the_hold_due_query_reads_only_due_rows_using_the_fire_at_index(worker: Connection) -> None:
     async with worker.transaction(force_rollback=True):
         await worker.execute("set local pgsched.notify = off")
         named = {"clients": ["flood"], "capabilities": [], "batch": BATCH}
@@ -96,7 +96,7 @@ async def test_hold_due_reads_only_due_rows_using_the_fire_at_index(worker: Conn
     assert plan.rows_read <= 4 * BATCH  # every second due row is another client's
 
 
-async def test_order_claimed_reads_a_few_index_entries_per_key(worker: Connection) -> None:
+async def test_the_order_claimed_query_reads_a_few_index_entries_per_key(worker: Connection) -> None:
     async with worker.transaction(force_rollback=True):
         cursor = await worker.cursor(binary=True).execute(
             "update pgsched_internal.executions_0 e set fire_at = now(), gate = null, lease_token = 7, lease_owner = 1"
@@ -114,7 +114,7 @@ async def test_order_claimed_reads_a_few_index_entries_per_key(worker: Connectio
     assert plan.rows_read <= 8 * len(claimed)
 
 
-async def test_let_stuck_reads_each_key_once(worker: Connection) -> None:
+async def test_the_let_stuck_query_reads_each_key_once(worker: Connection) -> None:
     cursor = await worker.execute("select count(distinct ordering_key) from pgsched_internal.executions_0")
     found = await cursor.fetchone()
     assert found is not None
@@ -125,14 +125,14 @@ async def test_let_stuck_reads_each_key_once(worker: Connection) -> None:
     assert plan.rows_read <= 2 * found[0] + 2
 
 
-async def test_let_stuck_reads_no_more_keys_than_its_limit(worker: Connection) -> None:
+async def test_the_let_stuck_query_reads_no_more_keys_than_its_limit(worker: Connection) -> None:
     async with worker.transaction(force_rollback=True):
         plan = await explain(worker, statement_in("gates/let_stuck", 0), {"client": "", "key": "", "most": 5})
     assert "Seq Scan" not in plan.kinds
     assert plan.rows_read <= 2 * 5 + 2
 
 
-async def test_sidelined_counts_held_rows_using_the_gate_index(worker: Connection) -> None:
+async def test_the_sidelined_query_counts_held_rows_using_the_gate_index(worker: Connection) -> None:
     parameters = {"client": None, "after": None, "limit": 50}
     plan = await explain(worker, statement("gates/sidelined"), parameters)
     assert plan.indexes <= await index_names(worker, "executions_gate") | {"gates_pkey"}

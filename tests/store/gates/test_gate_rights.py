@@ -27,7 +27,7 @@ LATER = "2040-01-01T00:00:00Z"
 
 
 def ordered(db: Connection, client: str) -> tuple[UUID, UUID]:
-    """Two executions of an ordering key: one at the head, which waits for a retry, and one behind it."""
+    """Two executions with one ordering key: the head, which waits for a retry, and its successor."""
     first, second = (schedule(db, client=client, ordering_key="order-42", fire_at=LATER) for _ in range(2))
     db.execute("update pgsched.executions set at_head = true, attempt = 1 where id = %s", [first])
     db.execute("update pgsched.executions set gate = 'order', fire_at = 'infinity' where id = %s", [second])
@@ -46,7 +46,7 @@ def block(db: Connection, client: str) -> UUID:
     return second
 
 
-def test_cancelling_the_head_of_a_key_lets_a_worker_release_its_successor(
+def test_cancelling_a_keys_head_lets_a_worker_release_the_successor(
     db: Connection, payments: Connection, store_url: str
 ) -> None:
     first, second = ordered(db, "payments")

@@ -35,7 +35,7 @@ def test_setting_the_same_limit_again_is_a_no_op(db: Connection) -> None:
 
 
 @pytest.mark.parametrize(("burst", "most"), [(1, "10 ms"), (20, "200 ms")])
-def test_a_higher_rate_shortens_the_wait_from_the_previous_rate(db: Connection, burst: int, most: str) -> None:
+def test_a_higher_rate_shortens_a_wait_set_by_the_previous_rate(db: Connection, burst: int, most: str) -> None:
     call(db, "set_limit", kind="client", name="shop", rate=1, per="1 hour")
     db.execute("update pgsched_internal.gates set next_at = now() + interval '1 hour'")
     with db.transaction():
@@ -52,7 +52,7 @@ def test_a_host_name_is_normalized_and_keeps_its_port(db: Connection, name: str)
     assert call(db, "drop_limit", kind="host", name="shop.example:8443") is True
 
 
-def test_a_host_name_drops_default_ports(db: Connection) -> None:
+def test_default_ports_are_dropped_from_a_host_name(db: Connection) -> None:
     assert call(db, "set_limit", kind="host", name="shop.example:443", rate=1) is True
     assert call(db, "set_limit", kind="host", name="shop.example.:080", rate=1) is False
     assert column(db, "select name from pgsched_internal.gates") == ["host:shop.example"]

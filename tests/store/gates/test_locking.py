@@ -1,4 +1,4 @@
-"""Workers lock gates without waiting for those that are locked."""
+"""Workers lock gates, and skip gates that are already locked."""
 
 import psycopg
 import pytest

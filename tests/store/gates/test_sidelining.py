@@ -35,9 +35,7 @@ def test_sidelining_a_sidelined_host_is_a_no_op(db: Connection) -> None:
     assert column(db, "select action from pgsched.audit_log") == ["pause"]
 
 
-async def test_a_host_sidelined_until_an_instant_starts_recovering_then(
-    db: Connection, worker: WorkerConnection
-) -> None:
+async def test_a_host_starts_recovering_when_its_sidelining_ends(db: Connection, worker: WorkerConnection) -> None:
     call(db, "pause", kind="target", name="shop.example", until="2040-01-01Z")
     [found] = (await gates.read(worker, ["host:shop.example"], worker=1)).values()
     assert found.shut_until is not None

@@ -156,7 +156,7 @@ async def test_a_waiting_run_is_skipped_if_the_predecessor_job_is_paused(db: Ses
     assert skipped(db, report) == ["after import: the job is paused"]
 
 
-async def test_a_predecessors_success_counts_even_if_it_is_not_kept(db: Session, worker: Connection) -> None:
+async def test_a_predecessors_success_counts_even_if_not_kept_in_history(db: Session, worker: Connection) -> None:
     db.execute("insert into pgsched.clients (client_id, keep) values ('frugal', 'failures')")
     first, report = imports(db, client_id="frugal"), reports(db)
     db.execute("update pgsched.jobs set client_id = 'frugal' where id = %s", [report])
@@ -165,7 +165,7 @@ async def test_a_predecessors_success_counts_even_if_it_is_not_kept(db: Session,
 
 
 @pytest.mark.parametrize("chain", [["a"], ["a", "b"], ["a", "b", "c"]])
-def test_a_cycle_of_after_rules_is_refused(db: Session, chain: Sequence[str]) -> None:
+def test_an_after_rule_that_closes_a_cycle_is_refused(db: Session, chain: Sequence[str]) -> None:
     def put(key: str, before: str) -> None:
         call(db, "schedule", target="python:x", every="1 day", key=key, rules=f'{{"after": {{"job": "{before}"}}}}')
 

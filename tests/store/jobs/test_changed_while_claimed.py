@@ -31,7 +31,7 @@ def overdue(db: Session, **columns: Any) -> UUID:
 
 
 async def claim_beside(db: Session, worker: Connection, store_url: str, change: Change) -> list[ClaimedExecution]:
-    """Claim three hours late, after an earlier claim found the job locked by an open change. Returns the rows."""
+    """Claim three hours late, after an earlier claim found the job locked by an open change. Return the rows."""
     with psycopg.connect(store_url) as changer:
         with psycopg.connect(store_url) as claiming:
             claiming.execute("select from pgsched.executions for update")  # so that the change skips its row
@@ -65,7 +65,7 @@ def account(db: Session) -> list[tuple[Any, ...]]:
     ).fetchall()
 
 
-async def test_instants_missed_before_a_pause_during_a_claim_count_as_paused(
+async def test_a_pause_during_a_claim_records_missed_instants_as_paused(
     db: Session, worker: Connection, store_url: str
 ) -> None:
     hourly = overdue(db)
@@ -80,7 +80,7 @@ async def test_instants_missed_before_a_pause_during_a_claim_count_as_paused(
     assert value(db, "select max(scheduled_for) from pgsched.executions") == BEGAN + 4 * HOUR
 
 
-async def test_the_claim_records_instants_missed_before_the_job_was_cancelled(
+async def test_a_claim_records_instants_missed_before_the_job_was_cancelled(
     db: Session, worker: Connection, store_url: str
 ) -> None:
     hourly = overdue(db)

@@ -63,7 +63,7 @@ async def test_a_claim_returns_each_partitions_earliest_planned_instant(db: Sess
 async def test_a_claim_does_not_look_up_the_successors_it_just_planned(
     db: Session, worker: Connection, tmp_path: Path
 ) -> None:
-    """Also over many partitions, to which a claim sends all its statements before it reads an answer."""
+    """Over many partitions, a claim sends all its statements before it reads the first result."""
     for _ in range(20):
         planned_row(db, job(db), BEGAN)
     answer, told = await traced_claim(worker, tmp_path)
@@ -92,7 +92,7 @@ async def test_a_claim_sends_one_statement_per_rule_for_all_jobs(
 
 @pytest.mark.parametrize("name", ["plan_successors", "plan_completions", "hold_jobs", "unplanned_successors"])
 async def test_a_plan_cached_with_few_jobs_looks_jobs_up_by_index(db: Session, worker: Connection, name: str) -> None:
-    """Sessions keep plans. One that scans all active jobs for each claim would still do so with thousands."""
+    """Sessions keep plans. A plan that scans all active jobs at each claim would still do so with thousands of jobs."""
     job(db)
     text = statement_in(f"jobs/{name}", 0)
     named = [one for one in _KINDS if f"%({one})s" in text]
@@ -160,7 +160,7 @@ async def test_a_cron_job_has_successors_before_the_year_2000(db: Session, worke
     assert waiting(db, old) == [datetime(1999, 12, 31, 23, 30, tzinfo=UTC)]
 
 
-async def test_cron_jobs_with_the_same_schedule_and_second_share_a_search(db: Session, worker: Connection) -> None:
+async def test_cron_jobs_with_one_schedule_due_in_one_second_share_a_search(db: Session, worker: Connection) -> None:
     definition_cache._following.cache_clear()
     for n in range(20):
         planned_row(db, job(db, cron="17 4 * * *"), BEGAN + timedelta(microseconds=n))
@@ -168,7 +168,7 @@ async def test_cron_jobs_with_the_same_schedule_and_second_share_a_search(db: Se
     assert (definition_cache._following.cache_info().misses, definition_cache._following.cache_info().hits) == (1, 19)
 
 
-async def test_cron_jobs_of_different_time_zones_share_no_search(db: Session, worker: Connection) -> None:
+async def test_cron_jobs_in_different_time_zones_share_no_search(db: Session, worker: Connection) -> None:
     east, west = (job(db, cron="0 0 * * *", timezone=zone) for zone in ("Asia/Tokyo", "America/New_York"))
     for one in (east, west):
         planned_row(db, one, BEGAN)
@@ -206,7 +206,7 @@ async def test_a_schedule_that_became_invalid_does_not_affect_other_jobs(
 
 
 @pytest.mark.parametrize("first", ["the earlier", "the later"])
-async def test_of_a_jobs_two_claimed_rows_only_the_later_gets_a_successor(
+async def test_only_the_later_of_a_jobs_two_claimed_rows_gets_a_successor(
     db: Session, worker: Connection, first: str
 ) -> None:
     double = job(db, rules=ALLOWED)
@@ -218,7 +218,7 @@ async def test_of_a_jobs_two_claimed_rows_only_the_later_gets_a_successor(
 
 
 @pytest.mark.parametrize("revisions", [(1, 2), (2, 1)])
-async def test_of_two_claimed_revisions_only_the_current_gets_a_successor(
+async def test_only_the_current_revisions_claimed_row_gets_a_successor(
     db: Session, worker: Connection, revisions: tuple[int, int]
 ) -> None:
     edited = job(db, revision=2, planned_revision=2, rules=ALLOWED)
@@ -287,7 +287,7 @@ async def test_a_job_definition_is_read_once_per_revision(
 
 
 async def test_empty_rules_are_not_evaluated(db: Session, worker: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(definition_cache, "decide_instant", None)  # what evaluates rules
+    monkeypatch.setattr(definition_cache, "decide_instant", None)  # the function that evaluates rules
     plain = job(db, rules={})
     planned_row(db, plain, BEGAN)
     await claim(worker)
@@ -329,7 +329,7 @@ async def test_editing_an_invalid_schedule_during_a_claim_keeps_the_job_active(
 
 
 async def claim_behind(db: Session, worker: Connection, store_url: str, change: str, job: UUID) -> Claimed:
-    """Claim while a change of the job is not committed. If that puts the row off, claim again after the commit."""
+    """Claim while a change of the job is not committed. If the row is postponed, claim again after the commit."""
     with psycopg.connect(store_url) as changer:
         with psycopg.connect(store_url) as claiming:
             claiming.execute("select from pgsched.executions for update")  # so that the change skips its row

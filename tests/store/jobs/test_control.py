@@ -44,7 +44,7 @@ def test_a_rolled_back_cancel_changes_nothing(db: Connection) -> None:
     assert status(db, id) == "scheduled"
 
 
-def test_cancelling_twice_returns_false(db: Connection) -> None:
+def test_cancelling_an_execution_twice_returns_false(db: Connection) -> None:
     id = schedule(db)
     assert call(db, "cancel", id=id) is True
     assert call(db, "cancel", id=id) is False
@@ -65,7 +65,7 @@ def test_a_running_execution_can_be_cancelled_once(db: Connection) -> None:
     assert call(db, "cancel", id=id) is False
 
 
-def test_cancel_returns_false_if_the_execution_ends_meanwhile(db: Connection, store_url: str) -> None:
+def test_cancel_returns_false_if_the_execution_ends_concurrently(db: Connection, store_url: str) -> None:
     id = schedule(db)
     lease(db, id)
     with psycopg.connect(store_url) as settling, ThreadPoolExecutor(1) as thread:
@@ -253,6 +253,6 @@ def test_resuming_an_invalid_job_deletes_its_parked_row(db: Connection) -> None:
 
 
 @pytest.mark.parametrize("function", ["trigger", "pause", "resume"])
-def test_an_execution_id_is_refused_where_a_job_is_expected(db: Connection, function: str) -> None:
+def test_an_execution_id_is_refused_where_a_job_id_is_expected(db: Connection, function: str) -> None:
     with refused("PS010", hint="pgsched.jobs"):
         call(db, function, **on_job(function, schedule(db)))

@@ -159,7 +159,7 @@ def test_an_edit_does_not_change_a_running_execution(db: Connection) -> None:
     assert value(db, "select planned_revision < revision from pgsched.jobs") is True
 
 
-def test_an_edit_does_not_change_retries_and_triggered_rows(db: Connection) -> None:
+def test_an_edit_does_not_change_retries_or_triggered_rows(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     retried = planned(db, job)
     db.execute("update pgsched.executions set attempt = 1 where id = %s", [retried])

@@ -1,4 +1,4 @@
-"""Runs cancelled before their instant stay cancelled, whatever is changed in their job."""
+"""Runs cancelled before their instant stay cancelled, however their job is changed."""
 
 from datetime import datetime
 from typing import Any
@@ -134,7 +134,7 @@ async def test_the_audit_log_records_each_cancelled_instant(db: Session, worker:
     assert value(db, "select count(*) from pgsched.audit_log where action = 'update' and kind = 'job'") == 0
 
 
-def test_an_instant_cancelled_in_bulk_is_audited_under_its_actor(db: Session) -> None:
+def test_an_instant_cancelled_in_bulk_is_audited_under_the_bulk_actor(db: Session) -> None:
     hourly = job(db)
     planned_row(db, hourly, value(db, "select pgsched.now() + interval '30 minutes'"))
     asked = bulk(db, "cancel", {"client": "default"}, actor="ann")

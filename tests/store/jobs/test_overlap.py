@@ -94,7 +94,7 @@ async def test_a_run_claimed_early_starts_if_the_previous_run_ends_in_time(
 
 
 @POLICIES
-async def test_an_overlap_is_decided_at_the_instant_even_if_claimed_early(
+async def test_the_overlap_of_a_run_claimed_early_is_decided_at_its_instant(
     db: Session, worker: Connection, policy: str
 ) -> None:
     hourly, _, instant = await claimed_early(db, worker, on_overlap=policy)
@@ -120,7 +120,7 @@ async def test_jitter_postpones_an_early_claim_only_once(db: Session, worker: Co
 
 
 @pytest.mark.parametrize("rules", [{}, {"jitter": "30m"}])
-async def test_a_run_claimed_early_starts_at_its_start_time(
+async def test_a_run_claimed_early_fires_at_its_start_time(
     db: Session, worker: Connection, rules: dict[str, object]
 ) -> None:
     _, first, _ = await claimed_early(db, worker, **rules)
@@ -195,7 +195,7 @@ async def release(db: Session, at: datetime) -> None:
     db.execute("delete from pgsched.dependencies")
 
 
-async def test_queue_one_skips_instants_that_pass_while_another_is_queued(db: Session, worker: Connection) -> None:
+async def test_queue_one_skips_instants_that_pass_while_an_instant_is_queued(db: Session, worker: Connection) -> None:
     hourly, _ = await running(db, worker, on_overlap="queue_one", catch_up="1s")
     await at_second_instant(worker)
     ended = BEGAN + 4 * HOUR + AT
@@ -207,7 +207,7 @@ async def test_queue_one_skips_instants_that_pass_while_another_is_queued(db: Se
     assert passed == (BEGAN + 2 * HOUR, BEGAN + 4 * HOUR, 3, "overlap")
 
 
-async def test_an_instant_queued_twice_records_skipped_instants_once_it_runs(db: Session, worker: Connection) -> None:
+async def test_an_instant_queued_twice_records_skipped_instants_when_it_runs(db: Session, worker: Connection) -> None:
     hourly, _ = await running(db, worker, on_overlap="queue_one")
     await at_second_instant(worker)
     ended = BEGAN + 4 * HOUR + AT

@@ -1,4 +1,4 @@
-"""A job that pauses itself after failures in a row."""
+"""Jobs that are paused after consecutive failures."""
 
 from uuid import UUID
 

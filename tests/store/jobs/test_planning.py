@@ -44,7 +44,7 @@ def waiting_id(db: Session, of: UUID) -> UUID:
 
 
 def some_minutes_ago(db: Session) -> datetime:
-    """A moment between two minutes, since which five minutes have begun."""
+    """A moment in the middle of a minute; five minutes have begun since then."""
     moment = value(db, "select date_trunc('minute', pgsched.now()) - interval '4 minutes 30 seconds'")
     assert isinstance(moment, datetime)
     return moment
@@ -109,7 +109,9 @@ async def test_planning_ignores_the_instant_of_a_triggered_run(db: Session, work
     assert waiting(db, late) == [BEGAN + HOUR]
 
 
-async def test_pausing_and_resuming_does_not_restore_a_run_cancelled_ahead(db: Session, worker: Connection) -> None:
+async def test_pausing_and_resuming_does_not_restore_a_run_cancelled_in_advance(
+    db: Session, worker: Connection
+) -> None:
     daily = job(db, cron="0 0 * * *")
     tomorrow = value(db, "select date_trunc('day', pgsched.now(), 'UTC') + interval '1 day'").astimezone(UTC)
     planned_row(db, daily, tomorrow)
@@ -295,7 +297,9 @@ async def test_a_run_claimed_before_a_pause_splits_the_recorded_paused_range(db:
     ]
 
 
-async def test_every_clients_first_job_is_planned_before_any_clients_second(db: Session, worker: Connection) -> None:
+async def test_every_clients_first_job_is_planned_before_any_clients_second_job(
+    db: Session, worker: Connection
+) -> None:
     of_many = [job(db, client_id="many", planned_revision=0) for _ in range(5)]
     of_one = job(db, client_id="one", planned_revision=0)
     assert await unplanned_jobs.plan_jobs(worker, batch=2, seconds=60) == (2, [], True)
@@ -334,7 +338,7 @@ async def test_locked_jobs_are_planned_in_a_later_turn(db: Session, store_url: s
     assert await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60) == (1, [], False)
 
 
-async def test_a_planner_pauses_when_finding_instants_takes_long(db: Session, store_url: str) -> None:
+async def test_a_planner_pauses_when_finding_instants_is_slow(db: Session, store_url: str) -> None:
     never = [{"cron": f"{minute} 2 * 3 SUN#2", "timezone": "America/New_York"} for minute in range(20)]
     for second in range(30):
         job(db, planned_revision=0, rules={"also": never, "exclude": [f"{second} * * * * *", "* * * * *"]})

@@ -83,7 +83,7 @@ class Planning(Followed):
     def one_claims_about_the_next_instant(
         self, key: str, claimer: int, early: float, then: str, drawn: tuple[Any, ...]
     ) -> None:
-        """Just before it, as workers do to start in time, or exactly at it. The job may change right afterwards."""
+        """Claim shortly before the instant, as workers do to start in time, or at it. The job may change then."""
         self.plan()
         if (row := self.carrying(self.models[key])) and row.scheduled_for:
             self.later(row.scheduled_for - timedelta(seconds=early))
@@ -112,7 +112,7 @@ class Planning(Followed):
 
     @rule(how=st.sampled_from(["succeed", "succeed", "fail", "retry", "release"]), which=st.integers(0, 19))
     def one_settles(self, how: str, which: int) -> None:
-        """The draw does not look at who holds rows: it must not depend on which of two claims came first."""
+        """The draw ignores who holds rows, because it must not depend on which of two claims came first."""
         if claimers := sorted(self.world.in_hand):
             self.now(self.world.settle(claimers[which % len(claimers)], how))
 
@@ -143,7 +143,7 @@ class Planning(Followed):
 
     @rule(key=_keys)
     def one_is_scheduled_again(self, key: str) -> None:
-        """Unchanged, which is an edit like any other."""
+        """Schedule an unchanged job, which counts as an edit."""
         self.schedule_as(key, self.models[key].spec)
 
     @rule(key=_keys, policy=_policies)
@@ -162,7 +162,7 @@ class Planning(Followed):
 
     @rule(key=_keys, drawn=_specs())
     def one_is_cancelled(self, key: str, drawn: tuple[Any, ...]) -> None:
-        """And another job takes its key."""
+        """Another job then takes the key."""
         self.change("select pgsched.cancel(%s::uuid)", key)
         self.schedule(key, drawn)
 

@@ -1,4 +1,4 @@
-"""What changing a job does to a run whose instant has come and that has not begun."""
+"""How changes of a job affect a run whose instant has passed but which has not begun."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -43,7 +43,7 @@ def key_that_starts(instant: datetime, low: int, high: int) -> str:
 def between(
     db: Session, rules: dict[str, Any], starts: tuple[int, int] = (20, 55), **columns: Any
 ) -> tuple[UUID, UUID, datetime]:
-    """A job, hourly since ten minutes ago, whose run for that instant is still to start: the ids of both, and the
+    """An hourly job whose first instant was ten minutes ago and whose run has not started. Returns both ids and the
     instant. Jitter draws the start from ``starts``, in minutes after the instant."""
     instant = now(db) - minutes(10)
     hourly = job(db, anchor=instant, rules=rules, key=key_that_starts(instant, *starts), **columns)
@@ -52,7 +52,7 @@ def between(
 
 
 def rows(db: Session) -> list[tuple[Any, ...]]:
-    """(id, instant, whether it is held, whether its plan is current) of each waiting row."""
+    """Return (id, instant, is held, has the current plan) of each waiting row."""
     return db.execute(
         "select e.id, e.scheduled_for, e.fire_at = 'infinity', e.plan = j.revision"
         " from pgsched.executions e join pgsched.jobs j on j.id = e.job_id order by 2"
@@ -263,7 +263,7 @@ def test_a_run_held_by_a_pause_loses_its_place_in_the_ordering_key(db: Session) 
 
 
 async def held_of(db: Session, worker: Connection, **columns: Any) -> tuple[UUID, UUID]:
-    """An hourly job whose run of ten minutes ago was claimed and is held at a gate: the ids of both."""
+    """An hourly job whose run of ten minutes ago was claimed and is held at a gate. Returns both ids."""
     instant = now(db) - minutes(10)
     hourly = job(db, anchor=instant, **columns)
     planned_row(db, hourly, instant)

@@ -1,4 +1,4 @@
-"""What is measured from a run's start, which jitter or a window sets, and not from its instant."""
+"""Durations that count from a run's start, which jitter or a window sets, and not from its instant."""
 
 from datetime import datetime, timedelta
 from uuid import UUID

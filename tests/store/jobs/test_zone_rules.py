@@ -247,7 +247,7 @@ async def test_another_process_takes_over_the_recheck_of_a_lost_process(db: Conn
     assert waits_for(db, job) == right
 
 
-async def test_a_process_with_older_zone_rules_moves_nothing_and_reports_it(
+async def test_a_process_with_older_zone_rules_emits_an_event_and_moves_no_row(
     db: Connection, processes: Processes
 ) -> None:
     job = await planned(db, processes)

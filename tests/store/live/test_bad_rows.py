@@ -1,4 +1,4 @@
-"""Invalid rows and jobs do not hold up the others."""
+"""Invalid rows and jobs do not delay other rows and jobs."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -107,7 +107,7 @@ async def test_an_ended_job_with_an_active_backfill_is_not_deleted(db: Session, 
     assert await expired_rows.delete_ended_jobs(worker, most=10) == 0
 
 
-def test_failures_count_for_a_job_whose_definition_is_unknown() -> None:
+def test_failures_are_counted_for_a_job_with_an_unknown_definition() -> None:
     assert Definitions().counts_failures(UUID(int=1).bytes)
 
 

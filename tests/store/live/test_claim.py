@@ -237,7 +237,7 @@ async def test_a_failed_claim_leaves_the_row_and_plans_no_successor(db: Session,
 
 
 async def claim_carefully(connection: Connection, lease: Lease, shares: list[PartitionShare], **named: Any) -> Claimed:
-    """Claim without the rows that make it fail, as a worker does."""
+    """Claim without the rows that make the claim fail, as a worker does."""
     try:
         return await executions.claim(connection, lease, shares, **named)
     except psycopg.Error as error:

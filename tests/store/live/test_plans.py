@@ -81,7 +81,7 @@ def many_rows(module_url: str) -> Iterator[None]:
 
 @pytest.fixture
 def store_url(module_url: str) -> str:
-    """The rows stay for all tests in this module: each explains in a transaction that is rolled back."""
+    """The URL of a database that all tests of this file share, since each test rolls its statements back."""
     return module_url
 
 
@@ -293,7 +293,7 @@ async def test_a_claim_reads_no_partition_whose_batch_is_zero(worker: Connection
 
 
 async def test_plans_use_indexes_despite_statistics_of_an_empty_table(worker: Connection) -> None:
-    """The table is analyzed at a moment when nothing waits, and then a load comes in."""
+    """The table is analyzed while it is empty, and then filled."""
     async with worker.transaction(force_rollback=True):
         await worker.execute("set local pgsched.notify = off")
         await worker.execute("create temp table load on commit drop as select * from pgsched.executions")

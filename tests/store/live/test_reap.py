@@ -138,7 +138,7 @@ async def test_several_rows_are_reaped_at_once(db: Session, worker: Connection) 
     assert await reap(worker, partition_of(db, ids[0]), [5]) == (2, 1)
 
 
-async def test_the_search_finds_only_partitions_with_an_expired_lease(db: Session, worker: Connection) -> None:
+async def test_the_lease_search_finds_only_partitions_with_an_expired_lease(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, seconds=-1)
     await leased(db, worker, ordering_key="another", seconds=30)
     assert (await reaping.expired(worker, EDGES, 100, ended_by=time.time())).expired == [partition_of(db, id)]
@@ -157,7 +157,9 @@ async def test_the_search_for_expired_leases_stops_at_its_depth(db: Session, wor
     assert (await reaping.expired(worker, EDGES, 3, ended_by=time.time())).expired == [partition_of(db, id)]
 
 
-async def test_a_search_that_reaches_its_depth_returns_its_stopping_point(db: Session, worker: Connection) -> None:
+async def test_a_lease_search_that_reaches_its_depth_returns_its_stopping_point(
+    db: Session, worker: Connection
+) -> None:
     ids = [schedule(db, fire_at=f"20{year}-01-01Z", ordering_key="together", client="payments") for year in (19, 20)]
     partition, instants = partition_of(db, ids[0]), [microseconds(datetime(y, 1, 1, tzinfo=UTC)) for y in (2019, 2020)]
     assert (await reaping.expired(worker, EDGES, 1, ended_by=time.time())).read_to == {partition: instants[0]}

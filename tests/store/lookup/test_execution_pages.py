@@ -1,4 +1,4 @@
-"""Pages under a selective filter are bounded, and may be short or empty. Together they have each row once."""
+"""Pages under a selective filter are bounded, and may be short or empty. Together, they contain each row once."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
@@ -28,7 +28,7 @@ def some_rows(module_url: str) -> None:
 
 @pytest.fixture
 def store_url(module_url: str) -> str:
-    """The rows stay for all tests in this module: none of them writes."""
+    """The URL of a database that all tests of this file share, since no test writes."""
     return module_url
 
 

@@ -1,4 +1,4 @@
-"""What falls due in the coming minutes, and what asking for it costs."""
+"""The forecast of rows due in the coming minutes, and what it costs."""
 
 import json
 from datetime import datetime, timedelta
@@ -34,7 +34,7 @@ async def test_the_forecast_is_empty_without_waiting_executions(planning: connec
     assert await forecast(planning, minutes=60, per_minute=10) == []
 
 
-async def test_a_minute_with_more_due_than_the_bound_is_marked_hot(
+async def test_a_minute_with_more_due_rows_than_the_bound_is_marked_hot(
     db: Connection, planning: connect.Connection
 ) -> None:
     start = _this_minute(db)
@@ -52,7 +52,7 @@ async def test_a_forecast_can_start_at_a_later_minute(db: Connection, planning: 
     assert [one.minute for one in found] == [start + timedelta(minutes=3)]
 
 
-async def test_due_held_and_later_rows_are_not_forecast(db: Connection, planning: connect.Connection) -> None:
+async def test_overdue_held_and_distant_rows_are_not_forecast(db: Connection, planning: connect.Connection) -> None:
     start = _this_minute(db)
     _put(db, start - timedelta(minutes=5), start + timedelta(minutes=100))
     held = schedule(db)

@@ -280,7 +280,7 @@ class Lookups:
             self._db.execute("reset role")
 
     def _events(self, clients: str | None = None) -> Cost:
-        """Events of three transactions that were open and of all that have begun since; there are none."""
+        """Read the events of three once open transactions and of all later transactions; there are no events."""
         [newest] = self._db.execute("select max(settled_in) from pgsched.history").fetchone() or (0,)
         asked = {"earliest": _NOW - timedelta(days=1), "late": [3, 4, 5], "open": [6], "partly": 5, "clients": None}
         asked |= {"low": newest + 1, "high": newest + 1000, "id": UUID(JOB), "limit": LIMIT}  # type: ignore[operator]

@@ -69,7 +69,7 @@ async def test_due_rows_of_a_partition_are_counted_up_to_a_bound(
     assert (found.due, found.cut) == (3, True)
 
 
-async def test_flows_are_read_from_the_server_statistics(db: Connection, planning: connect.Connection) -> None:
+async def test_queue_flows_are_read_from_the_server_statistics(db: Connection, planning: connect.Connection) -> None:
     def flush() -> None:
         db.execute("select pg_stat_force_next_flush()")
 

@@ -1,4 +1,4 @@
-"""Rollups: what is counted for each minute, how many clients have rows, and who sees which."""
+"""Rollups: what is counted for each minute, how many clients have rows, and which rows each role sees."""
 
 from collections import Counter
 

@@ -140,7 +140,7 @@ def test_status_of_returns_nothing_for_an_unknown_id_or_key(db: Connection) -> N
     assert column(db, "select id from pgsched.status_of(client => 'default', key => 'none')") == []
 
 
-def test_status_of_shows_a_client_only_its_own_rows_and_a_reader_all(db: Connection, store_url: str) -> None:
+def test_status_of_shows_clients_their_own_rows_and_readers_all_rows(db: Connection, store_url: str) -> None:
     mine, other = login_role(db, "pgsched_client"), login_role(db, "pgsched_reader")
     db.execute(
         "insert into pgsched.clients (client_id, database_role) values ('payments', %s), ('billing', null)", [mine]

@@ -65,7 +65,7 @@ def test_a_claim_can_fill_its_batch_from_a_single_partition(db: Connection) -> N
     assert len(claim(db, 20)) == 20
 
 
-def test_a_claim_returns_executions_in_order_of_scheduled_for(db: Connection) -> None:
+def test_a_claim_returns_executions_ordered_by_scheduled_for(db: Connection) -> None:
     for hours in (3, 1, 2):
         put(db, fire_at=datetime.now(UTC) - timedelta(hours=hours))
     instants = [handed.scheduled_for for handed in claim(db, 48)]  # three of each partition: all are read
@@ -235,7 +235,7 @@ def test_an_execution_past_relevant_for_expires_instead_of_being_claimed(db: Con
     )  # fmt: skip
 
 
-def test_the_clients_relevant_for_applies(db: Connection) -> None:
+def test_the_clients_default_relevant_for_expires_late_executions(db: Connection) -> None:
     db.execute("""insert into pgsched.clients (client_id, options) values ('hasty', '{"relevant_for": "1m"}')""")
     put(db, client="hasty", fire_at=datetime.now(UTC) - timedelta(hours=1))
     assert claim(db) == []
@@ -252,7 +252,7 @@ def test_the_queues_relevant_for_applies_except_to_backfills(db: Connection) -> 
     db.execute("update pgsched.queues set options = null")
 
 
-def test_the_clients_max_attempts_applies(db: Connection) -> None:
+def test_the_clients_default_max_attempts_ends_retries(db: Connection) -> None:
     db.execute("""insert into pgsched.clients (client_id, options) values ('brisk', '{"max_attempts": 1}')""")
     put(db, client="brisk")
     assert fail(db, claim_one(db)) == "failed"
@@ -368,7 +368,7 @@ def test_completing_an_execution_releases_its_dependents(db: Connection) -> None
     assert status(db, after) == "scheduled"
 
 
-def test_completed_executions_leave_no_history_if_the_client_keeps_none(db: Connection) -> None:
+def test_completed_executions_leave_no_history_if_keep_is_nothing(db: Connection) -> None:
     db.execute("insert into pgsched.clients (client_id, keep) values ('quiet', 'nothing')")
     put(db, client="quiet")
     complete(db, claim_one(db))

@@ -1,4 +1,4 @@
-"""A claim reads as much as it hands out, whatever else is due, in the future, or in the hands of others."""
+"""A claim reads about as many rows as it returns, however many other rows are due, planned or leased."""
 
 import psycopg
 import pytest
@@ -117,5 +117,5 @@ def test_a_clients_claim_cost_does_not_grow_with_other_clients_backlogs(db: Conn
         plan = row(payments, _BLOCKS)[0][0]["Plan"]
     db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
     assert plan["Actual Rows"] == 2
-    # About 3,000 whatever others have, as the first call of a session reads the catalog. Reading past them adds 30,000.
+    # About 3,000, since a session's first call reads the catalog. Reading other clients' rows would add 30,000.
     assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] < 6_000

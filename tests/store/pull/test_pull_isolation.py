@@ -1,4 +1,4 @@
-"""An execution that cannot be handed out does not affect the others in a claim, and its owner sees why it waits."""
+"""An execution that cannot be claimed does not affect the claim's other rows, and its status gives the reason."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -85,7 +85,7 @@ def test_an_execution_whose_lost_lease_cannot_be_recorded_is_held(db: Connection
     assert row(db, "select status::text, held_by from pgsched.status where id = %s", [odd]) == ("held", "error")
 
 
-def test_a_claim_skips_a_lost_run_of_a_locked_job_without_holding_it(db: Connection, store_url: str) -> None:
+def test_a_claim_skips_but_does_not_hold_a_locked_jobs_lost_run(db: Connection, store_url: str) -> None:
     job = schedule(db, every="1 hour", rules={"pause_after": 5}, target="queue:", queue="orders")
     id = put(db, options={"max_attempts": 1})
     run_out(db, claim_one(db))

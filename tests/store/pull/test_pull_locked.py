@@ -43,7 +43,7 @@ def row_locked(url: str, id: UUID) -> AbstractContextManager[Connection]:
 
 
 def run_of_a_job(db: Connection, **rules: int) -> tuple[UUID, UUID]:
-    """A job of payments that counts failures and has had one, and a run of it: the ids of both."""
+    """A job of the client payments with one counted failure, and a run of the job. Returns both ids."""
     job = schedule(
         db, every="1 hour", rules={"pause_after": 5, **rules}, client="payments", target="queue:", queue="orders"
     )
@@ -98,7 +98,7 @@ def test_completing_a_batch_waits_once_for_a_clients_locked_rows(db: Connection,
     assert record(db) == 100
 
 
-def test_a_failure_is_recorded_once_its_job_is_unlocked(db: Connection, store_url: str) -> None:
+def test_a_failure_is_recorded_after_the_job_is_unlocked(db: Connection, store_url: str) -> None:
     job, id = run_of_a_job(db)
     handed = claim_one(db)
     with locked(store_url, "select from pgsched.jobs where id = %s for update", job):
@@ -133,7 +133,7 @@ def test_a_failure_that_blocks_its_key_does_not_wait_for_an_open_resume(db: Conn
     assert status(db, id) == "failed"
 
 
-def test_releasing_does_not_wait_for_a_locked_row(db: Connection, store_url: str) -> None:
+def test_releasing_a_claim_does_not_wait_for_a_locked_row(db: Connection, store_url: str) -> None:
     id = put(db)
     handed = claim_one(db)
     with row_locked(store_url, id):
@@ -142,7 +142,7 @@ def test_releasing_does_not_wait_for_a_locked_row(db: Connection, store_url: str
     assert row(db, "select status::text, attempt from pgsched.status where id = %s", [id]) == ("scheduled", 0)
 
 
-def test_extending_a_locked_row_returns_the_unchanged_end_of_the_lease(db: Connection, store_url: str) -> None:
+def test_extending_a_locked_rows_lease_returns_the_unchanged_expiry(db: Connection, store_url: str) -> None:
     id = put(db)
     handed = claim_one(db)
     with row_locked(store_url, id):
@@ -170,7 +170,7 @@ def test_a_completed_but_locked_execution_cannot_be_released(db: Connection, sto
     assert status(db, id) == "succeeded"
 
 
-def test_releasing_does_not_wait_for_a_resume_of_the_ordering_key(db: Connection, store_url: str) -> None:
+def test_releasing_a_claim_does_not_wait_for_an_ordering_keys_resume(db: Connection, store_url: str) -> None:
     put(db, client="payments", ordering_key="o")
     handed = claim_one(db)
     call(db, "cancel", id=handed.id)
@@ -238,7 +238,7 @@ def test_a_locked_jobs_table_does_not_delay_executions_without_a_job(db: Connect
     assert (status(db, plain), status(db, failing)) == ("succeeded", "failed")
 
 
-def test_a_run_is_recorded_once_the_jobs_table_is_unlocked(db: Connection, store_url: str) -> None:
+def test_a_runs_result_is_recorded_after_the_jobs_table_is_unlocked(db: Connection, store_url: str) -> None:
     _, id = run_of_a_job(db)
     handed = claim_one(db)
     with psycopg.connect(store_url) as holder:

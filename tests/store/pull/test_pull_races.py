@@ -1,4 +1,4 @@
-"""Concurrent consumers: no execution goes to two of them, and none is lost."""
+"""Concurrent consumers: no execution goes to two consumers, and none is lost."""
 
 import threading
 from collections.abc import Iterator

@@ -71,7 +71,7 @@ def shortened(text: str) -> str:
 
 
 @pytest.mark.parametrize(("payload", "says"), FAULTS, ids=shortened)
-def test_a_payload_that_is_too_large_as_text_is_refused(db: Connection, payload: str, says: str) -> None:
+def test_a_payload_over_the_size_digit_or_depth_limit_is_refused(db: Connection, payload: str, says: str) -> None:
     with refused_as("PS003", says):
         db.execute("select pgsched.schedule('python:a', %s::jsonb)", [payload])
     with refused_as("PS003", says):
@@ -122,7 +122,7 @@ def test_rules_that_are_too_large_as_text_are_refused(db: Connection) -> None:
         db.execute("select pgsched.schedule('python:a', every => '1 hour', rules => %s::jsonb)", [rules])
 
 
-def test_a_time_zone_of_a_megabyte_is_refused(db: Connection) -> None:
+def test_a_one_megabyte_time_zone_is_refused(db: Connection) -> None:
     with pytest.raises(psycopg.errors.CheckViolation, match="timezone_is_at_most_100_characters"):
         db.execute(
             "insert into pgsched.jobs (target, cron, timezone) values ('python:a', '@daily', repeat('x', 1000000))"

@@ -51,7 +51,7 @@ async def test_workers_read_each_clients_channels(db: Connection, worker: connec
     assert (found["shop"], found["default"]) == (["http"], None)
 
 
-def test_a_notify_channel_reserved_by_a_client_is_refused_to_others(db: Connection) -> None:
+def test_a_notify_channel_reserved_by_a_client_is_refused_to_other_clients(db: Connection) -> None:
     schedule(db, client="other", target="notify:orders")
     call(db, "set_client", client="shop", changes={"channels": ["http", "notify:orders"]})
     schedule(db, client="shop", target="notify:orders")

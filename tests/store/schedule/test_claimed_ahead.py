@@ -1,4 +1,4 @@
-"""An execution that a worker has claimed ahead of its instant can be changed like one that waits."""
+"""An execution that a worker has claimed ahead of its instant can be changed like a waiting execution."""
 
 import pytest
 

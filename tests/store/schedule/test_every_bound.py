@@ -1,8 +1,8 @@
 """Every text, list and JSON that SQL can pass to pgsched is bounded: each argument of each verb, and each column.
 
-They are read from the catalog, so that a new one fails here until it has a bound and this test knows how to call it.
-Each is given a valid value, which must be accepted, and then an absurd one, which must be refused at once and in a few
-words.
+Arguments and columns are read from the catalog, so that a new one fails here until it has a bound and this test knows
+how to use it. Each is given a valid value, which must be accepted, and then absurd values, which must be refused at
+once with a short message.
 """
 
 import json
@@ -34,7 +34,7 @@ select c.table_name, c.column_name, format_type(a.atttypid, null), coalesce(t.ty
  order by 1, 2"""
 _TEXTUAL = {"text", "jsonb", "text[]"}
 _HUGE = 3_000_000
-# Names to look up by, which have no bound: there is nothing under such a name, and it is not kept.
+# Names that are only looked up have no bound: no row has such a name, and the name is not stored.
 _ANSWERED = {
     ("signing_secrets", "client"): "a client of such a name has no secrets",
     ("secrets", "client"): "a client of such a name has no secrets",
@@ -44,7 +44,7 @@ _ANSWERED = {
 }
 
 
-_BESIDE: dict[str, dict[str, Any]] = {  # arguments that schedule accepts only with certain others
+_BESIDE: dict[str, dict[str, Any]] = {  # arguments that schedule accepts only with certain other arguments
     "timezone": {"cron": "@daily"}, "rules": {"every": "1 hour"}, "labels": {"every": "1 hour"},
     "gap": {"cron": "@daily"}, "overlap": {"cron": "@daily"}, "after_outcome": {"after": ["k"]},
     "on_conflict": {"key": "new"},
@@ -59,7 +59,7 @@ _SANE: dict[str, Any] = {
 
 
 def _absurd(name: str, kind: str) -> list[Any]:
-    """Too much text or too many entries; as JSON, also values that are small as they are sent."""
+    """Too much text or too many entries; as JSON, also values that are small when sent."""
     if kind == "text[]":
         return [["k"] * 100_000, ["x" * _HUGE]]
     if kind == "jsonb":

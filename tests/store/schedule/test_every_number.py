@@ -1,7 +1,8 @@
 """Every number, duration and instant that SQL can pass to pgsched is bounded: each argument of each verb, and each
 column of the settings.
 
-They are read from the catalog, so that a new one fails here until it has a bound, or a reason here to have none.
+Arguments and columns are read from the catalog, so that a new one fails here until it has a bound, or the extreme
+values that it accepts are listed here with their meaning.
 """
 
 from collections.abc import Mapping

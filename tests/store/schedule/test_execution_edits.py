@@ -1,4 +1,4 @@
-"""pgsched.edit of executions: one that waits and has not begun is changed; any other edit is refused."""
+"""pgsched.edit of executions: what can be changed before an execution begins, and what afterwards."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -128,7 +128,7 @@ def test_sql_and_python_accept_the_same_instants(db: Connection, text: str) -> N
         assert abs(meant.astimezone(UTC) - found) <= timedelta(microseconds=1)
 
 
-def test_sql_and_python_accept_the_same_combinations_of_date_and_time(db: Connection) -> None:
+def test_sql_and_python_accept_the_same_date_and_time_combinations(db: Connection) -> None:
     texts = [f"{date}T{time}{offset}" for date in DATES for time in TIMES for offset in OFFSETS]
     taken = column(db, "select t from unnest(%s::text[]) t where pgsched_internal.is_instant(to_jsonb(t))", [texts])
     assert taken == [text for text in texts if _read(text) is not None]

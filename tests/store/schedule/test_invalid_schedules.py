@@ -89,7 +89,7 @@ async def test_sql_or_the_planner_refuses_every_invalid_schedule(db: Session, wo
 
 
 def _refused(db: Session, name: str, given: dict[str, Any]) -> Exception | None:
-    """How a job with this key and schedule is refused, or None if it is accepted."""
+    """Return the error for a job with this key and schedule, or None if the job is accepted."""
     values = {
         part: Jsonb(value) if part == "rules" else value
         for part, value in given.items()

@@ -1,4 +1,4 @@
-"""Many schedulers with few keys at once, over several ordering keys and queues, during claims and settles."""
+"""Many sessions schedule few keys at once, in several ordering keys and queues, while rows are claimed and settled."""
 
 import random
 import threading
@@ -43,7 +43,7 @@ def db(database_url: str) -> Iterator[Connection]:
 
 
 def schedule_often(url: str, seed: int, **options: str) -> set[str]:
-    """Schedule under random keys, roll some calls back, and return the keys of those that committed."""
+    """Schedule under random keys, roll some calls back, and return the committed keys."""
     chance, committed = random.Random(seed), set[str]()
     with session(url) as connection:
         for _ in range(CALLS):

@@ -49,9 +49,7 @@ def insert(db: Connection, *rows: tuple[str, str | None]) -> list[UUID]:
 
 
 @pytest.mark.parametrize("undone", [False, True])
-def test_scheduling_waits_for_an_open_schedule_in_another_partition(
-    db: Connection, store_url: str, undone: bool
-) -> None:
+def test_scheduling_a_key_waits_for_its_uncommitted_row_elsewhere(db: Connection, store_url: str, undone: bool) -> None:
     made: list[UUID] = []
     with (
         session(store_url) as other,
@@ -116,7 +114,7 @@ def test_cancelling_a_debounced_key_cancels_only_the_waiting_execution(db: Conne
     assert (status(db, running), status(db, following)) == ("running", "cancelled")
 
 
-def test_cancelling_by_key_waits_for_an_open_schedule_of_the_key(db: Connection, store_url: str) -> None:
+def test_cancelling_by_key_waits_for_an_uncommitted_schedule_call(db: Connection, store_url: str) -> None:
     schedule(db, key="k", ordering_key="a")
     with session(store_url) as other, session(store_url) as watcher, ThreadPoolExecutor() as threads:
         with db.transaction():
@@ -200,7 +198,7 @@ def test_a_replay_whose_key_a_job_has_taken_is_refused(db: Connection) -> None:
 
 
 def tidy(db: Connection) -> list[str]:
-    """Tidy as upkeep does, as if every key had been noted a day ago, and return the keys that are left."""
+    """Tidy as upkeep does, as if every key had been noted a day ago, and return the remaining keys."""
     db.execute("update pgsched_internal.keys set look_at = now()")
     db.execute("select pgsched_internal.tidy_keys(1000)")
     return column(db, "select key from pgsched_internal.keys order by 1")
@@ -309,7 +307,7 @@ def test_a_dependents_outcome_has_no_instant(db: Connection) -> None:
 
 @pytest.mark.parametrize("ended", ["failed", "expired", "cancelled", "skipped"])
 @pytest.mark.parametrize("on_conflict", ["replace", "keep", "reject"])
-def test_the_key_of_an_unsuccessful_execution_is_free_at_once(db: Connection, ended: str, on_conflict: str) -> None:
+def test_an_unsuccessful_executions_key_is_free_at_once(db: Connection, ended: str, on_conflict: str) -> None:
     id = schedule(db, key="k")
     finish(db, id, ended=ended)
     again, *rest = outcome(db, on_conflict=on_conflict)
@@ -317,7 +315,7 @@ def test_the_key_of_an_unsuccessful_execution_is_free_at_once(db: Connection, en
     assert rest == ["created", True]
 
 
-def test_scheduling_returns_a_success_that_followed_a_failure(db: Connection) -> None:
+def test_scheduling_a_key_returns_a_success_that_followed_a_failure(db: Connection) -> None:
     finish(db, schedule(db, key="k"), ended="failed", ago="2 hours")
     id = schedule(db, key="k")
     finish(db, id, ago="1 hour")

@@ -1,4 +1,4 @@
-"""Keys: one row for each, however often it is scheduled and by however many."""
+"""Keys: one row per key, however often and by however many sessions it is scheduled."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -148,14 +148,14 @@ def test_two_sessions_scheduling_the_same_job_key_create_one_job(db: Connection,
     assert row(db, "select revision, every = '2 hours' from pgsched.jobs") == (2, True)
 
 
-def test_scheduling_creates_a_new_row_after_a_concurrent_rollback(db: Connection, store_url: str) -> None:
+def test_scheduling_a_key_after_a_concurrent_rollback_creates_a_new_row(db: Connection, store_url: str) -> None:
     made: list[UUID] = []
     late = behind(db, store_url, lambda: made.append(schedule(db, key="k")), undone=True, key="k")
     assert [late] != made
     assert counts(db) == (1, 0, 0)
 
 
-def test_scheduling_during_a_cancel_creates_a_new_row(db: Connection, store_url: str) -> None:
+def test_scheduling_a_key_during_a_cancel_creates_a_new_row(db: Connection, store_url: str) -> None:
     id = schedule(db, key="k")
     assert behind(db, store_url, lambda: finish(db, id, ended="cancelled"), key="k") != id
     assert counts(db) == (1, 0, 1)
@@ -163,7 +163,7 @@ def test_scheduling_during_a_cancel_creates_a_new_row(db: Connection, store_url:
 
 @pytest.mark.parametrize("on_conflict", ["replace", "keep"])
 @pytest.mark.parametrize("back", [True, False])
-def test_scheduling_does_not_wait_for_a_settle_or_release(
+def test_scheduling_a_running_key_does_not_wait_for_settling_or_release(
     db: Connection, store_url: str, on_conflict: str, back: bool
 ) -> None:
     id = schedule(db, key="k", payload={"n": 1})
@@ -188,13 +188,13 @@ def test_debouncing_does_not_wait_for_an_uncommitted_end(db: Connection, store_u
     assert counts(db) == (1, 0, 1)
 
 
-def test_scheduling_waits_for_a_claim_and_returns_the_claimed_row(db: Connection, store_url: str) -> None:
+def test_scheduling_a_key_waits_for_a_claim_and_returns_the_claimed_row(db: Connection, store_url: str) -> None:
     id = schedule(db, key="k", payload={"n": 1})
     assert behind(db, store_url, lambda: lease(db, id), key="k", payload={"n": 2}) == id
     assert row(db, "select payload, lease_token from pgsched.executions") == ({"n": 1}, 1)
 
 
-def test_scheduling_replaces_a_row_whose_claim_is_rolled_back(db: Connection, store_url: str) -> None:
+def test_scheduling_a_key_replaces_a_row_whose_claim_is_rolled_back(db: Connection, store_url: str) -> None:
     id = schedule(db, key="k", payload={"n": 1})
     assert behind(db, store_url, lambda: lease(db, id), undone=True, key="k", payload={"n": 2}) == id
     assert row(db, "select payload, lease_token from pgsched.executions") == ({"n": 2}, None)

@@ -1,4 +1,4 @@
-"""Notifications of new rows: one a statement to workers, and only for rows due before their next poll."""
+"""Notifications of new rows: one per statement, and only for rows due before the workers' next poll."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ def partition_of(db: Connection) -> int:
 
 @pytest.fixture(autouse=True)
 def unwatched(db: Connection) -> None:
-    """Clear the watch of an earlier test, which is believed for a moment after its end."""
+    """Clear an earlier test's watch, which stays valid for a moment after it ends."""
     db.execute("select setval('pgsched_internal.watch_0', 1)")
 
 
@@ -93,7 +93,7 @@ def test_rescheduling_a_key_to_an_earlier_instant_is_notified(db: Connection, st
     assert payload.startswith(f"{partition_of(db)}@")
 
 
-def test_rescheduling_to_now_is_notified(db: Connection, store_url: str) -> None:
+def test_rescheduling_an_execution_to_now_is_notified(db: Connection, store_url: str) -> None:
     id = schedule(db, delay="1 hour")
     with listening(store_url) as listener:
         call(db, "edit", id=id, changes={"fire_at": "2020-01-01T00:00:00Z"})
@@ -101,7 +101,7 @@ def test_rescheduling_to_now_is_notified(db: Connection, store_url: str) -> None
     assert payload.startswith(f"{partition_of(db)}@")
 
 
-def test_rescheduling_to_later_is_not_notified(db: Connection, store_url: str) -> None:
+def test_rescheduling_an_execution_to_a_later_instant_is_not_notified(db: Connection, store_url: str) -> None:
     id = schedule(db, delay="1 hour")
     with listening(store_url) as listener:
         call(db, "edit", id=id, changes={"fire_at": "2040-01-01T00:00:00Z"})
@@ -110,7 +110,7 @@ def test_rescheduling_to_later_is_not_notified(db: Connection, store_url: str) -
 
 @contextmanager
 def watching(url: str, queue_number: int) -> Iterator[None]:
-    """Watch a queue, as a worker does that is woken often: it polls all partitions by itself."""
+    """Watch a queue, as an often woken worker does, which polls all partitions by itself."""
     with psycopg.connect(url, autocommit=True) as watcher:
         watcher.execute("select pgsched_internal.take_watch(%s, 1)", [queue_number])
         yield
@@ -130,7 +130,7 @@ def test_rows_in_a_watched_queue_are_not_notified(db: Connection, store_url: str
         assert heard(listener, db) == []
 
 
-def test_an_unwatched_queue_is_notified_while_another_is_watched(db: Connection, store_url: str) -> None:
+def test_an_unwatched_queue_is_notified_while_another_queue_is_watched(db: Connection, store_url: str) -> None:
     with listening(store_url) as listener, watching(store_url, 1):
         schedule(db, delay="0")
         assert len(heard(listener, db)) == 1

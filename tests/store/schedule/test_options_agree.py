@@ -148,7 +148,7 @@ def taken_by_sql(db: Connection, raw: bytes, check: str = "check_options") -> bo
 
 
 def encoded(options: Any) -> bytes | None:
-    """None if PostgreSQL cannot hold the text, which is then refused before anything reads it."""
+    """Return the JSON, or None if it contains a NUL character, which PostgreSQL refuses to store."""
     raw = orjson.dumps(options)
     return None if b"\\u0000" in raw else raw
 

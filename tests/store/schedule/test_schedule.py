@@ -79,7 +79,7 @@ def test_rows_without_keys_spread_over_the_queues_partitions(db: Connection) -> 
     assert len(partitions) > 4
 
 
-def test_rows_of_a_queue_go_only_to_its_own_partitions(database_url: str) -> None:
+def test_a_queues_rows_go_only_to_its_own_partitions(database_url: str) -> None:
     with psycopg.connect(database_url, autocommit=True) as db:
         db.execute("insert into pgsched.queues values ('orders', 16)")
         for n in range(16, 32):

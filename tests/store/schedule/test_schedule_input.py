@@ -1,4 +1,4 @@
-"""Refused input: under which SQLSTATE or constraint, with what hint, and that nothing was written."""
+"""Refused input: the SQLSTATE or constraint and the hint, and that nothing is written."""
 
 from typing import Any
 
@@ -304,7 +304,7 @@ def test_an_unknown_id_is_not_found(db: Connection, function: str) -> None:
         call(db, function, **on_job(function, "00000000-0000-7000-8000-000000000000"))
 
 
-def test_a_null_schedule_argument_is_ignored_if_another_is_given(db: Connection) -> None:
+def test_a_null_schedule_argument_is_ignored_if_another_argument_is_given(db: Connection) -> None:
     db.execute("select pgsched.schedule('python:a', delay => '1 hour', fire_at => null, cron => null, every => null)")
     db.execute("select pgsched.schedule('python:a', every => '1 hour', cron => null)")
     assert counts(db) == (1, 1, 0)

@@ -25,7 +25,7 @@ def made() -> EarliestDue:
 
 @pytest.fixture
 def earliest_due() -> EarliestDue:
-    """After a look that found a row of partition 1 due in a minute, and none in partition 2."""
+    """The state after a look that found a row due in a minute in partition 1, and no row in partition 2."""
     found = made()
     found.asking()
     found.seen([1, 2], {1: NOW + 60 * SECOND}, NOW)
@@ -43,7 +43,7 @@ def test_claims_start_at_the_oldest_row_until_the_first_look() -> None:
     assert made().front.low(1) == LONG_AGO
 
 
-def test_look_finds_the_earliest_due_rows(earliest_due: EarliestDue) -> None:
+def test_a_look_records_the_earliest_due_instants(earliest_due: EarliestDue) -> None:
     assert earliest_due.due == {1: NOW + 60 * SECOND}
 
 
@@ -51,12 +51,12 @@ def test_claims_start_shortly_before_the_last_look(earliest_due: EarliestDue) ->
     assert NOW - 5 * SECOND < earliest_due.front.low(1) == earliest_due.front.low(2) < NOW
 
 
-def test_low_mark_moves_back_to_an_older_waiting_row(earliest_due: EarliestDue) -> None:
+def test_the_low_mark_moves_back_to_an_older_waiting_row(earliest_due: EarliestDue) -> None:
     earliest_due.seen([1], {1: NOW - 3600 * SECOND}, NOW)
     assert earliest_due.front.low(1) == earliest_due.due[1] == NOW - 3600 * SECOND
 
 
-def test_notice_of_a_row_before_the_low_mark_moves_it_back(earliest_due: EarliestDue) -> None:
+def test_a_notice_of_a_row_before_the_low_mark_moves_the_mark_back(earliest_due: EarliestDue) -> None:
     earliest_due.hear(2, NOW - 3600 * SECOND)
     assert earliest_due.front.low(2) == earliest_due.due[2] == NOW - 3600 * SECOND
 
@@ -69,13 +69,13 @@ def test_reaching_back_lowers_low_marks_but_keeps_known_due_times(earliest_due: 
     assert earliest_due.due == {1: NOW + 60 * SECOND}
 
 
-def test_notice_of_a_row_later_than_the_next_due_changes_nothing(earliest_due: EarliestDue) -> None:
+def test_a_notice_of_a_row_after_the_next_due_row_changes_nothing(earliest_due: EarliestDue) -> None:
     before = earliest_due.front.low(1)
     earliest_due.hear(1, NOW + 61 * SECOND)
     assert (earliest_due.due[1], earliest_due.front.low(1)) == (NOW + 60 * SECOND, before)
 
 
-def test_notice_during_a_look_survives_the_looks_result(earliest_due: EarliestDue) -> None:
+def test_a_notice_during_a_look_survives_the_looks_result(earliest_due: EarliestDue) -> None:
     earliest_due.asking()
     earliest_due.hear(2, NOW - 3600 * SECOND)
     earliest_due.seen([1, 2], {}, NOW)
@@ -83,28 +83,28 @@ def test_notice_during_a_look_survives_the_looks_result(earliest_due: EarliestDu
     assert earliest_due.front.low(2) == NOW - 3600 * SECOND
 
 
-def test_notice_before_a_look_is_replaced_by_the_looks_result(earliest_due: EarliestDue) -> None:
+def test_a_looks_result_replaces_an_earlier_notice(earliest_due: EarliestDue) -> None:
     earliest_due.hear(2, NOW)
     earliest_due.asking()
     earliest_due.seen([1, 2], {}, NOW)
     assert earliest_due.due == {}
 
 
-def test_notice_during_a_claim_survives_the_claims_result(earliest_due: EarliestDue) -> None:
+def test_a_notice_during_a_claim_survives_the_claims_result(earliest_due: EarliestDue) -> None:
     earliest_due.asking()
     earliest_due.hear(1, NOW)
     earliest_due.claimed([PartitionShare(1, earliest_due.front.low(1), 16)], Claimed([], [], {}))
     assert earliest_due.due[1] == NOW
 
 
-def test_next_claim_starts_where_a_full_share_ended(earliest_due: EarliestDue) -> None:
+def test_the_next_claim_starts_where_a_full_share_ended(earliest_due: EarliestDue) -> None:
     taken = [row(NOW + 2), row(NOW + 1), row(NOW)]
     assert earliest_due.claimed([PartitionShare(1, earliest_due.front.low(1), 3)], Claimed(taken, taken, {})) == []
     assert earliest_due.front.low(1) == earliest_due.due[1] == NOW + 2
     assert earliest_due._taken[1] == 3
 
 
-def test_partly_filled_share_leaves_nothing_due_in_its_partition(earliest_due: EarliestDue) -> None:
+def test_a_partly_filled_share_leaves_nothing_due_in_its_partition(earliest_due: EarliestDue) -> None:
     low = earliest_due.front.low(1)
     assert earliest_due.claimed([PartitionShare(1, low, 3)], Claimed([row(NOW)], [row(NOW)], {})) == [1]
     assert 1 not in earliest_due.due
@@ -113,7 +113,7 @@ def test_partly_filled_share_leaves_nothing_due_in_its_partition(earliest_due: E
 
 
 @pytest.mark.parametrize("batch", [1, 3])
-def test_overdue_successor_moves_the_low_mark_back(earliest_due: EarliestDue, batch: int) -> None:
+def test_an_overdue_successor_moves_the_low_mark_back(earliest_due: EarliestDue, batch: int) -> None:
     planned = {1: NOW - 3600 * SECOND}
     earliest_due.claimed(
         [PartitionShare(1, earliest_due.front.low(1), batch)], Claimed([row(NOW)], [row(NOW)], planned)
@@ -121,19 +121,19 @@ def test_overdue_successor_moves_the_low_mark_back(earliest_due: EarliestDue, ba
     assert earliest_due.due[1] == earliest_due.front.low(1) == NOW - 3600 * SECOND
 
 
-def test_claims_start_at_the_oldest_row_after_forgetting(earliest_due: EarliestDue) -> None:
+def test_claims_start_at_the_oldest_row_after_partitions_are_forgotten(earliest_due: EarliestDue) -> None:
     earliest_due.forget()
     assert earliest_due.front.low(1) == LONG_AGO
 
 
-def test_partition_forgotten_during_a_look_stays_forgotten(earliest_due: EarliestDue) -> None:
+def test_a_partition_forgotten_during_a_look_stays_forgotten(earliest_due: EarliestDue) -> None:
     earliest_due.asking()
     earliest_due.forget()
     earliest_due.seen([1], {}, NOW)
     assert earliest_due.front.low(1) == LONG_AGO
 
 
-async def test_full_claim_of_new_rows_does_not_skip_a_jobs_successor(
+async def test_a_full_claim_of_new_rows_does_not_skip_a_jobs_successor(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     app, _ = counting_app()
@@ -164,7 +164,7 @@ async def orders(db: Connection) -> int:
     return 16
 
 
-async def test_rows_of_an_unserved_queue_do_not_wake_a_worker(
+async def test_an_unserved_queues_rows_do_not_wake_a_worker(
     db: Connection, running: Running, recorder: Recorder, orders: int
 ) -> None:
     app, _ = counting_app()
@@ -179,7 +179,7 @@ async def test_rows_of_an_unserved_queue_do_not_wake_a_worker(
     assert pause > 1
 
 
-async def test_rows_of_an_unserved_queue_start_no_polling(
+async def test_an_unserved_queues_rows_start_no_polling(
     db: Connection, running: Running, recorder: Recorder, orders: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pgsched.worker.claim.polling_when_busy._WORTH", 0)  # it would keep polling

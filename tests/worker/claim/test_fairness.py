@@ -38,7 +38,7 @@ def fairness(weights: dict[str, int] | None = None, *, several: bool = True) -> 
 
 
 def served(shares: Fairness, clients: Sequence[str], *, turns: int, free: int = 100) -> Counter[str]:
-    """The rows that each of these clients, all with endless backlogs, is served in this many turns."""
+    """Return how many rows each of these clients, all with endless backlogs, gets in this many turns."""
     found: Counter[str] = Counter()
     for _ in range(turns):
         left = free
@@ -54,7 +54,7 @@ def served(shares: Fairness, clients: Sequence[str], *, turns: int, free: int = 
     return found
 
 
-def test_client_that_fills_a_claim_with_overdue_rows_gets_a_stream() -> None:
+def test_a_client_that_fills_a_claim_with_overdue_rows_gets_a_stream() -> None:
     shares = fairness()
     shares.observe(rows("flood", 90) + rows("light", 10), 100, NOW)
     assert tuple(shares.apart) == ("flood",)
@@ -88,19 +88,19 @@ def test_claims_for_a_single_client_are_never_behind() -> None:
     assert not shares.is_behind
 
 
-def test_single_client_gets_no_stream() -> None:
+def test_a_single_client_gets_no_stream() -> None:
     shares = fairness(several=False)
     shares.observe(rows("flood", 100), 100, NOW)
     assert not shares.apart
 
 
-def test_client_within_its_weighted_share_gets_no_stream() -> None:
+def test_a_client_within_its_weighted_share_gets_no_stream() -> None:
     shares = fairness({"heavy": 9})
     shares.observe(rows("heavy", 90) + rows("light", 10), 100, NOW)
     assert not shares.apart
 
 
-def test_saturating_clients_are_served_by_weight() -> None:
+def test_saturating_clients_are_served_in_proportion_to_their_weights() -> None:
     weights = {"a": 1, "b": 2, "c": 5}
     shares = fairness(weights)
     served(shares, ["a", "b", "c"], turns=10)  # until all have their own streams
@@ -109,7 +109,7 @@ def test_saturating_clients_are_served_by_weight() -> None:
         assert found[client] / found.total() == pytest.approx(weight / 8, rel=0.05)
 
 
-def test_client_that_uses_less_than_half_its_share_loses_its_stream() -> None:
+def test_a_client_that_uses_less_than_half_its_share_loses_its_stream() -> None:
     shares = fairness()
     shares.observe(rows("flood", 90) + rows("light", 10), 100, NOW)
     [(stream, budget)] = shares.budgets(100, capacity=100, taken=lambda _: 0)
@@ -117,7 +117,7 @@ def test_client_that_uses_less_than_half_its_share_loses_its_stream() -> None:
     assert not shares.apart
 
 
-def test_client_with_a_held_backlog_loses_its_stream() -> None:
+def test_a_client_with_a_held_backlog_loses_its_stream() -> None:
     shares = fairness()
     shares.observe(rows("flood", 90) + rows("light", 10), 100, NOW)
     shares.leave(["flood", "nobody"])
@@ -150,7 +150,7 @@ def test_streams_end_when_only_one_client_is_left() -> None:
 
 
 class Answers:
-    """Answers each claim with as many overdue rows as requested, or with none if it is for priorities."""
+    """Answers each claim with as many overdue rows as requested, or with no rows if the claim is for priorities."""
 
     def __init__(self) -> None:
         self.asked: list[list[PartitionShare]] = []
@@ -162,7 +162,7 @@ class Answers:
         return Claimed([row for one in shares for row in rows("flood", one.batch, partition=one.partition)], [], {})
 
 
-async def test_stream_reads_few_partitions_at_a_time_and_all_in_turn() -> None:
+async def test_a_stream_reads_few_partitions_at_a_time_and_all_in_turn() -> None:
     stream, answers = Stream("flood"), Answers()
     for _ in range(4):
         await stream.claim(answers, range(16), 40, ALL_ROWS, batch=500)
@@ -170,14 +170,14 @@ async def test_stream_reads_few_partitions_at_a_time_and_all_in_turn() -> None:
     assert {share.partition for shares in answers.asked for share in shares} == set(range(16))
 
 
-async def test_stream_continues_where_it_stopped_reading() -> None:
+async def test_a_stream_continues_where_it_stopped_reading() -> None:
     stream, answers = Stream("flood"), Answers()
     for _ in range(2):
         assert await stream.claim(answers, [3], 10, ALL_ROWS, batch=500) == (10, 10)
     assert answers.asked == [[PartitionShare(3, LONG_AGO, 10)], [PartitionShare(3, OVERDUE + 9, 10)]]
 
 
-def test_client_that_fills_its_claim_keeps_its_stream() -> None:
+def test_a_client_that_fills_its_claim_keeps_its_stream() -> None:
     shares = fairness()
     shares.observe(rows("flood", 90) + rows("light", 10), 100, NOW)
     [(stream, _)] = shares.budgets(4_000, capacity=4_000, taken=lambda _: 0)
@@ -185,7 +185,7 @@ def test_client_that_fills_its_claim_keeps_its_stream() -> None:
     assert tuple(shares.apart) == ("flood",)
 
 
-def test_rows_in_hand_of_a_client_are_limited_to_its_share() -> None:
+def test_a_clients_rows_in_hand_are_limited_to_its_share() -> None:
     shares = fairness()
     shares.observe(rows("flood", 90) + rows("light", 10), 100, NOW)
     [(_, budget)] = shares.budgets(2_000, capacity=4_000, taken={"flood": 1_900}.__getitem__)
@@ -193,14 +193,14 @@ def test_rows_in_hand_of_a_client_are_limited_to_its_share() -> None:
     assert not list(shares.budgets(2_000, capacity=4_000, taken={"flood": 2_000}.__getitem__))
 
 
-def test_client_with_one_row_more_than_others_gets_no_stream() -> None:
+def test_a_client_with_one_row_more_than_other_clients_gets_no_stream() -> None:
     shares = fairness()
     taken = [row for number in range(900) for row in rows(f"client-{number}", 1)] + rows("one", 2)
     shares.observe(taken, len(taken), NOW)
     assert (shares.apart, shares.is_behind) == ({}, True)
 
 
-def test_rows_delivered_during_a_turn_free_budget_for_their_client() -> None:
+def test_delivery_during_a_turn_frees_budget_for_the_client() -> None:
     shares = fairness({"light": 1, "heavy": 3})
     shares.observe(rows("light", 50) + rows("heavy", 50), 100, NOW)
     shares.observe(rows("heavy", 100), 100, NOW)

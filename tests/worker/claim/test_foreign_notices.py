@@ -1,4 +1,4 @@
-"""Any login may notify: forged notifications stop no worker and no part of one."""
+"""Any login may notify: forged notifications stop neither a worker nor any of its services."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -73,7 +73,7 @@ async def test_every_row_is_found_during_a_flood_of_forged_notifications(
     assert not recorder.named("service.failed")
 
 
-async def test_foreign_notification_does_not_count_as_the_listeners_echo(
+async def test_a_foreign_notification_does_not_count_as_the_listeners_echo(
     db: Connection, stranger: Connection, running: Running, recorder: Recorder
 ) -> None:
     async with running(app_that_does_nothing()) as worker:

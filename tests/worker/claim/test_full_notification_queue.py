@@ -1,6 +1,7 @@
 """A session that listens and stays in its transaction fills the notification queue.
 
-Once the queue is full, no transaction that notifies can commit. So pgsched stops notifying before, and workers poll.
+Once the queue is full, no transaction that notifies can commit. So pgsched stops notifying before then, and workers
+poll.
 """
 
 import contextlib
@@ -40,7 +41,9 @@ async def clogged(small: str) -> AsyncIterator[Connection]:
     ):
         await deaf.execute("listen anything")
         await deaf.execute("begin; select 1")
-        assert await value(db, "select pg_notification_queue_usage()") < 0.1  # this also removes what all have read
+        assert (
+            await value(db, "select pg_notification_queue_usage()") < 0.1
+        )  # this also removes notifications that all sessions have read
         with contextlib.suppress(psycopg.errors.ProgramLimitExceeded):
             for _ in range(200):
                 await db.execute("select pg_notify('pgsched_wake', repeat('x', 7000))")
@@ -50,7 +53,7 @@ async def clogged(small: str) -> AsyncIterator[Connection]:
         await db.execute("truncate pgsched.history")
 
 
-async def test_full_notification_queue_does_not_stop_scheduling_or_delivery(
+async def test_a_full_notification_queue_does_not_stop_scheduling_or_delivery(
     small: str, clogged: Connection, recorder: Recorder
 ) -> None:
     settings = Settings(database_url=small, concurrency=20, poll_interval=0.5, drain_timeout=5.0)
@@ -71,7 +74,9 @@ async def test_full_notification_queue_does_not_stop_scheduling_or_delivery(
     assert not recorder.named("service.failed")
 
 
-async def test_worker_finds_new_rows_without_notifications(small: str, clogged: Connection, recorder: Recorder) -> None:
+async def test_a_worker_finds_new_rows_without_notifications(
+    small: str, clogged: Connection, recorder: Recorder
+) -> None:
     worker = Worker(
         Settings(database_url=small, poll_interval=60, drain_timeout=5.0),
         app=app_that_does_nothing(),
@@ -87,7 +92,7 @@ async def test_worker_finds_new_rows_without_notifications(small: str, clogged: 
 
 
 @pytest.mark.usefixtures("clogged")
-async def test_api_accepts_executions_while_the_notification_queue_is_full(small: str) -> None:
+async def test_the_api_accepts_executions_while_the_notification_queue_is_full(small: str) -> None:
     async with serving(create_app(Settings(database_url=small))) as api:
         answer = await api.post("/v1/jobs", json={"target": "notify:a"})
     assert answer.status_code == 201

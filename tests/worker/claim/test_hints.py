@@ -64,19 +64,19 @@ def told(partition: int, instant: int = NOW) -> str:
     return f"{partition}@{instant + UNIX}"
 
 
-async def test_notice_of_a_row_is_passed_on_at_once(heard: Heard) -> None:
+async def test_a_notice_of_a_row_is_passed_on_at_once(heard: Heard) -> None:
     heard.hints.take(told(3))
     assert (heard.rows, heard.polls) == ([(3, NOW)], 0)
 
 
 @pytest.mark.parametrize(("partition", "polls"), [(3, 1), (20, 0)], ids=["served", "unserved"])
-async def test_many_rows_of_a_served_queue_start_polling(heard: Heard, partition: int, polls: int) -> None:
+async def test_many_notices_start_polling_only_for_a_served_queue(heard: Heard, partition: int, polls: int) -> None:
     for _ in range(20):
         heard.hints.take(told(partition))
     assert heard.polls == polls
 
 
-async def test_flood_of_rows_is_reduced_to_the_earliest_of_each_partition(heard: Heard) -> None:
+async def test_a_flood_of_notices_is_reduced_to_each_partitions_earliest_row(heard: Heard) -> None:
     for n in range(500):
         heard.hints.take(told(3, NOW - n))
     assert len(heard.rows) == 20
@@ -85,7 +85,7 @@ async def test_flood_of_rows_is_reduced_to_the_earliest_of_each_partition(heard:
     assert heard.polls <= 2
 
 
-async def test_flood_of_identical_words_wakes_the_service_twice(heard: Heard) -> None:
+async def test_a_flood_of_identical_words_wakes_the_service_twice(heard: Heard) -> None:
     for _ in range(100_000):
         heard.hints.take("plan")
     assert heard.planned == 1
@@ -93,7 +93,7 @@ async def test_flood_of_identical_words_wakes_the_service_twice(heard: Heard) ->
     assert heard.planned == 2
 
 
-async def test_flood_of_long_overdue_rows_is_passed_on_at_a_bounded_rate(heard: Heard) -> None:
+async def test_a_flood_of_long_overdue_rows_is_passed_on_at_a_bounded_rate(heard: Heard) -> None:
     for n in range(300):
         heard.hints.take(told(3, n))
     assert heard.rows == [(3, 0)]
@@ -111,7 +111,7 @@ async def test_excess_notifications_make_the_worker_look_for_rows(
     assert heard.polls
 
 
-async def test_number_of_remembered_ended_executions_is_bounded(heard: Heard) -> None:
+async def test_the_number_of_remembered_ended_executions_is_bounded(heard: Heard) -> None:
     heard.hints.take("stop " + str(uuid4()))
     for _ in range(200):
         heard.hints.take("stop " + ",".join(str(uuid4()) for _ in range(100)))
@@ -119,7 +119,7 @@ async def test_number_of_remembered_ended_executions_is_bounded(heard: Heard) ->
     assert 1 < len(heard.ended) <= 10_200
 
 
-async def test_unknown_notification_word_wakes_no_service(heard: Heard) -> None:
+async def test_an_unknown_notification_word_wakes_no_service(heard: Heard) -> None:
     for payload in ("", "that was all", "plans", "stop nothing"):
         heard.hints.take(payload)
     assert (heard.rows, heard.planned, heard.ended, heard.looks) == ([], 0, [], 0)

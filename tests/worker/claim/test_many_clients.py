@@ -1,4 +1,4 @@
-"""Many clients with a few backlogged rows each: none exceeds its share, and a newcomer does not wait for them all."""
+"""Many clients with a few backlogged rows each: another client's new row does not wait for all of them."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ select 'small-' || n % 200, 'python:work', now() - interval '1 minute' from gene
 LATER = "insert into pgsched.executions (client_id, target, fire_at) values ('later', 'python:later', now())"
 
 
-async def test_new_row_does_not_wait_for_the_backlog_of_many_clients(db: Connection, running: Running) -> None:
+async def test_a_new_row_does_not_wait_for_many_clients_backlogs(db: Connection, running: Running) -> None:
     app, done, before = App(), list[int](), list[int]()
     has_come = asyncio.Event()
 

@@ -1,6 +1,6 @@
 """Polling: a worker that is notified often polls instead, and tells writers not to notify.
 
-The idle poll interval is half a minute here, so that it finds nothing.
+The idle poll interval is half a minute here, so that idle polls find nothing.
 """
 
 import asyncio
@@ -72,7 +72,7 @@ async def on_watch(db: Connection, recorder: Recorder, worker: Any) -> AsyncIter
 
 
 @pytest.mark.timed
-async def test_frequently_notified_worker_polls(db: Connection, running: Running, recorder: Recorder) -> None:
+async def test_a_frequently_notified_worker_polls(db: Connection, running: Running, recorder: Recorder) -> None:
     app, calls = counting_app()
     async with running(app, **ALONE):
         await settle_in(db, recorder)
@@ -85,7 +85,7 @@ async def test_frequently_notified_worker_polls(db: Connection, running: Running
     assert len(calls) == len(set(calls)) == 1 + rung * RINGS
 
 
-async def test_rarely_notified_worker_does_not_poll(
+async def test_a_rarely_notified_worker_does_not_poll(
     db: Connection, running: Running, recorder: Recorder, endless: None
 ) -> None:
     app, _ = counting_app()
@@ -144,7 +144,7 @@ async def test_polling_ends_when_no_rows_arrive(
         await until_history(db, RUNG + 1)
 
 
-async def test_row_committed_after_polling_ended_is_found(
+async def test_a_row_committed_after_polling_ended_is_found(
     db: Connection, running: Running, recorder: Recorder, database_url: str, endless: None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
@@ -179,7 +179,7 @@ async def test_polling_ends_when_the_worker_has_no_room(
         go.set()
 
 
-async def test_drain_stops_polling_before_attempts_end(
+async def test_a_drain_stops_polling_before_attempts_end(
     db: Connection, running: Running, recorder: Recorder, endless: None
 ) -> None:
     app, _ = counting_app()
@@ -220,7 +220,9 @@ async def test_polling_stops_on_a_lost_connection_and_starts_again(
     assert len(calls) == len(set(calls)) == RUNG + 1 + RINGS
 
 
-async def test_failed_claim_stops_polling(db: Connection, running: Running, recorder: Recorder, endless: None) -> None:
+async def test_a_failed_claim_stops_polling(
+    db: Connection, running: Running, recorder: Recorder, endless: None
+) -> None:
     app, _ = counting_app()
     async with on_watch(db, recorder, running(app, **ALONE)):
         await db.execute("alter table pgsched_internal.executions_3 rename to hidden")
@@ -257,7 +259,7 @@ async def sessions(database_url: str) -> AsyncIterator[tuple[Session, Session]]:
         yield first, second
 
 
-async def test_second_worker_polls_only_once_the_first_has_stopped(
+async def test_a_second_worker_polls_only_after_the_first_has_stopped(
     sessions: tuple[Session, Session],
 ) -> None:
     mine, yours = Polling(), Polling()
@@ -270,7 +272,7 @@ async def test_second_worker_polls_only_once_the_first_has_stopped(
     assert (mine.on, yours.on) == (False, True)
 
 
-def test_slow_claim_does_not_delay_the_next_poll() -> None:
+def test_a_slow_claim_does_not_delay_the_next_poll() -> None:
     kept = Polling()
     kept.found(100, 0.3)
     assert kept.interval <= 0.02

@@ -36,7 +36,7 @@ async def order(running: Running, db: Connection, count: int) -> list[str]:
     return began
 
 
-async def test_higher_priority_goes_first_even_if_due_later(running: Running, db: Connection) -> None:
+async def test_higher_priority_rows_go_first_even_if_due_later(running: Running, db: Connection) -> None:
     await due(db, "ordinary", 120, ago=60)
     await due(db, "high", 5, priority=10, ago=5)
     await due(db, "highest", 5, priority=90, ago=1)
@@ -45,7 +45,7 @@ async def test_higher_priority_goes_first_even_if_due_later(running: Running, db
     assert max(place for place, name in enumerate(began) if name == "high") < 60
 
 
-async def test_priority_below_0_goes_last(running: Running, db: Connection) -> None:
+async def test_rows_with_a_negative_priority_go_last(running: Running, db: Connection) -> None:
     await due(db, "low", 150, priority=-5, ago=60)
     await due(db, "ordinary", 30, ago=5)
     began = await order(running, db, 180)

@@ -1,4 +1,4 @@
-"""Settles that release the next execution of many ordering keys are kept short."""
+"""Batches that release the next executions of many ordering keys are settled in parts."""
 
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.worker.settle.batch import Batch
@@ -15,7 +15,7 @@ def succeeded(batch: Batch, number: int, ordering_key: str | None, client: str =
     )  # fmt: skip
 
 
-def test_batch_with_many_ordering_keys_is_settled_in_parts() -> None:
+def test_a_batch_with_many_ordering_keys_is_settled_in_parts() -> None:
     batch = Batch()
     for number in range(300):
         succeeded(batch, number, f"k{number}" if number % 2 else None)
@@ -25,7 +25,7 @@ def test_batch_with_many_ordering_keys_is_settled_in_parts() -> None:
     assert sorted(first.rows() + rest.rows()) == sorted(batch.rows())
 
 
-def test_clients_with_few_keys_are_settled_first() -> None:
+def test_clients_with_few_ordering_keys_are_settled_first() -> None:
     batch = Batch()
     for number in range(300):
         succeeded(batch, number, f"k{number}", client="b" if number in {150, 299} else "a")
@@ -33,7 +33,7 @@ def test_clients_with_few_keys_are_settled_first() -> None:
     assert [client for _, client, _ in first.keys.values()].count("b") == 2
 
 
-def test_batch_with_few_ordering_keys_is_settled_whole() -> None:
+def test_a_batch_with_few_ordering_keys_is_settled_at_once() -> None:
     batch = Batch()
     for number in range(64):
         succeeded(batch, number, "k")

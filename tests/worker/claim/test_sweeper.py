@@ -66,7 +66,7 @@ def _spin() -> None:
 
 @pytest.fixture
 def busy_machine() -> Iterator[None]:
-    """Four busy processes on each core."""
+    """Four busy processes per core."""
     spinning = [multiprocessing.get_context("fork").Process(target=_spin) for _ in range(4 * (os.cpu_count() or 1))]
     for process in spinning:
         process.start()
@@ -77,7 +77,7 @@ def busy_machine() -> Iterator[None]:
 
 
 async def seconds_until_found(silent: Connection, *, client: str = "default") -> float:
-    """Insert a row behind the front of each partition, and wait until all of them have ended."""
+    """Insert a row behind the front of each partition, and wait until all these rows have ended."""
     before = await value(silent, ENDED, client)
     started = time.monotonic()
     await silent.execute(ONE_A_PARTITION.encode(), [client])
@@ -121,7 +121,7 @@ async def test_rows_inserted_behind_the_claim_position_are_found(
         await until(lambda: value(shut, DONE))
 
 
-async def test_backlog_drains_once_its_limit_is_dropped(shut: Connection, running: Running, app: App) -> None:
+async def test_a_backlog_drains_after_its_limit_is_dropped(shut: Connection, running: Running, app: App) -> None:
     await shut.execute(FLOOD.encode(), [10])
     async with running(app):
         await until(lambda: value(shut, HELD))
@@ -133,7 +133,7 @@ async def test_backlog_drains_once_its_limit_is_dropped(shut: Connection, runnin
 async def test_rows_behind_a_limited_clients_backlog_are_found_each_time(
     db: Connection, silent: Connection, running: Running, app: App, workers: int
 ) -> None:
-    """The limit lets one execution a second pass, so whether the client is skipped changes all the time."""
+    """The limit lets one execution pass per second, so the client is skipped at some times and not at others."""
     await db.execute(LIMIT.encode(), ["client:flood", "1 second"])
     await db.execute(FLOOD.encode(), [1])
     async with AsyncExitStack() as stack:
@@ -158,7 +158,7 @@ async def test_rows_behind_a_held_clients_backlog_are_found_on_a_busy_machine(
 
 
 @pytest.mark.parametrize("concurrency", [1, 20])
-async def test_saturated_worker_finds_rows_behind_its_claim_position(
+async def test_a_saturated_worker_finds_rows_behind_its_claim_position(
     db: Connection, silent: Connection, running: Running, app: App, concurrency: int
 ) -> None:
     """One client is over its limit, one is held, one exceeds its share, and one has a higher priority."""
@@ -189,7 +189,7 @@ async def test_missed_runs_behind_a_limited_clients_backlog_are_decided_quickly(
         await until(lambda: value(db, "select count(*) = 60 from pgsched.history where job_id is not null"))
 
 
-async def test_unnotified_row_behind_the_low_mark_is_found(
+async def test_an_unnotified_row_behind_the_low_mark_is_found(
     db: Connection, silent: Connection, running: Running, recorder: Recorder, app: App
 ) -> None:
     async with running(app):
@@ -227,7 +227,7 @@ async def test_rows_are_found_after_the_sweep_connection_was_cut(
         await seconds_until_found(silent)
 
 
-async def test_sweep_without_partitions_does_not_fail(db: Connection, running: Running, recorder: Recorder) -> None:
+async def test_a_sweep_without_partitions_does_not_fail(db: Connection, running: Running, recorder: Recorder) -> None:
     async with running(poll_interval=30.0) as worker:
         await recorder.wait_for("worker.joined")
         worker.parts.assignment.open, worker.parts.assignment.own = [], []
@@ -235,7 +235,7 @@ async def test_sweep_without_partitions_does_not_fail(db: Connection, running: R
         assert recorder.named("service.failed") == []
 
 
-async def test_idle_worker_finds_rows_in_a_busy_workers_partitions(
+async def test_an_idle_worker_finds_rows_in_a_busy_workers_partitions(
     db: Connection, silent: Connection, running: Running, recorder: Recorder, app: App
 ) -> None:
     async with running(app, poll_interval=0.5) as busy, running(app, poll_interval=0.5):
@@ -245,5 +245,5 @@ async def test_idle_worker_finds_rows_in_a_busy_workers_partitions(
 
         await until(has_half)
         for service in (busy.parts.claimer, busy.parts.sweeper):
-            service.stop()  # as if it had no room for long
+            service.stop()  # as if the worker had had no room for a long time
         await seconds_until_found(silent)

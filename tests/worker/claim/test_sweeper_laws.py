@@ -115,10 +115,10 @@ rows = st.lists(
 @settings(max_examples=100, deadline=None)
 @given(rows=rows, later=rows, batch=st.integers(1, 40), free=st.integers(1, 40))
 def test_each_row_that_is_not_skipped_is_claimed(rows: list[Row], later: list[Row], batch: int, free: int) -> None:
-    """Also rows that are inserted behind what has been read."""
+    """This includes rows that are inserted behind rows already read."""
     world = World(rows, batch, free)
     for more in ([], later, []):
         world.rows += more
-        turns = 4 * (len(world.rows) + 2)  # each takes a row, reads past one, or ends a sweep
+        turns = 4 * (len(world.rows) + 2)  # each turn takes a row, reads past a row, or ends a sweep
         asyncio.run(world.run(turns))
     assert [row for row in world.rows if not row.is_passed_over] == []

@@ -1,4 +1,4 @@
-"""A law of the sweeper: every row is read within a bound, however slow reading is."""
+"""A law of the sweeper: every row is read within a time bound, however slow reading is."""
 
 import math
 from collections.abc import Iterator
@@ -93,7 +93,7 @@ def test_sweeps_take_no_more_than_their_share_of_time(world: World) -> None:
     assert reading <= (CLOCK.now - began) / ONE_IN + world.whole
 
 
-def test_frozen_statement_delays_the_next_sweep_by_only_seconds(sweeps: Sweeps) -> None:
+def test_a_frozen_statement_delays_the_next_sweep_by_only_seconds(sweeps: Sweeps) -> None:
     assert sweeps.next([1])
     with sweeps.pace.work():
         CLOCK.now += 60.0  # a server that was frozen
@@ -118,7 +118,7 @@ def test_some_sweeps_also_read_other_workers_partitions(sweeps: Sweeps) -> None:
     assert read.count([1]) == 2 * OTHERS_ONE_IN - 2
 
 
-def test_partition_no_longer_served_is_forgotten(sweeps: Sweeps) -> None:
+def test_a_partition_that_is_no_longer_served_is_forgotten(sweeps: Sweeps) -> None:
     sweeps.next([1, 2])
     sweeps.read({1: 5, 2: 5}, seconds=0.0)
     assert sweeps.next([1]) == {1: 5}

@@ -26,7 +26,7 @@ def app_with(*names: str) -> tuple[App, list[str]]:
 
 
 async def knows(worker: Worker, *targets: str) -> None:
-    """Wait until the worker leaves these targets to others."""
+    """Wait until the worker leaves these targets to other workers."""
     await until(lambda: asyncio.sleep(0, worker.parts.capabilities.left.get(0) == targets))
 
 
@@ -40,7 +40,7 @@ async def test_workers_without_the_handler_cause_no_failed_attempts(running: Run
     assert await value(db, "select count(*) from pgsched.attempts") == 0
 
 
-async def test_worker_skips_targets_that_only_another_worker_can_deliver(running: Running, db: Connection) -> None:
+async def test_a_worker_skips_targets_that_only_another_worker_can_deliver(running: Running, db: Connection) -> None:
     app, calls = app_with("greet")
     async with running() as without, running(app) as having:
         await knows(without, "python:greet")
@@ -92,9 +92,7 @@ async def test_executions_are_held_when_the_last_capable_worker_leaves(running: 
         await until(lambda: value(db, HELD + " having count(*) = 4", "worker:python:greet"))
 
 
-async def test_thousands_of_undeliverable_executions_delay_no_deliverable_ones(
-    running: Running, db: Connection
-) -> None:
+async def test_many_undeliverable_executions_delay_no_deliverable_executions(running: Running, db: Connection) -> None:
     app, calls = app_with("greet")
     await db.execute(SCHEDULE.replace("now()", "now() - interval '1 minute'"), ["python:nobody", 20_000])
     await db.execute(SCHEDULE, ["python:greet", 20])
@@ -144,7 +142,7 @@ async def test_ordering_is_kept_while_no_worker_has_the_handler(running: Running
     assert seen == [*range(10)]
 
 
-async def test_job_plans_further_runs_while_no_worker_can_deliver_them(running: Running, db: Connection) -> None:
+async def test_a_jobs_runs_are_planned_even_if_no_worker_can_deliver_them(running: Running, db: Connection) -> None:
     app, calls = app_with("greet")
     rules = '{"on_overlap": "allow"}'
     await db.execute("select pgsched.schedule('python:greet', every => '1 second', rules => %s)", [rules])

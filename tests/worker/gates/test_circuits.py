@@ -43,7 +43,7 @@ async def call(db: Connection, receiver: Receiver, count: int, client: str = "sh
     await db.execute(CALLS.encode(), [client, receiver.url + "/", count])
 
 
-async def test_failing_target_is_sidelined_and_called_again_once_it_recovers(
+async def test_a_failing_target_is_sidelined_and_called_again_after_recovery(
     running: Running, db: Connection, target: Target, recorder: Recorder
 ) -> None:
     target.fail()
@@ -74,7 +74,7 @@ async def test_all_workers_obey_a_targets_retry_after(
 
 
 @pytest.mark.parametrize("status", [b"429 Slow Down", b"503 Busy"])
-async def test_retry_after_of_one_path_does_not_hold_back_other_paths(
+async def test_one_paths_retry_after_does_not_hold_back_other_paths(
     running: Running, db: Connection, target: Target, status: bytes
 ) -> None:
     target.at["/a"] = b"HTTP/1.1 " + status + b"\r\nretry-after: 3600\r\ncontent-length: 0\r\n\r\n"
@@ -86,7 +86,7 @@ async def test_retry_after_of_one_path_does_not_hold_back_other_paths(
     assert (await value(db, "select name from pgsched_internal.gates")).endswith("/a shop")
 
 
-async def test_failing_path_does_not_hold_back_other_paths(running: Running, db: Connection, target: Target) -> None:
+async def test_a_failing_path_does_not_hold_back_other_paths(running: Running, db: Connection, target: Target) -> None:
     target.at["/a"] = FAILED
     async with receiving(target) as receiver, running(sideline_after=3):
         await db.execute(CALLS.encode(), ["shop", receiver.url + "/a", 50])
@@ -97,7 +97,7 @@ async def test_failing_path_does_not_hold_back_other_paths(running: Running, db:
 
 
 @pytest.mark.parametrize("headers", [b"", b"retry-after: 3600\r\n"])
-async def test_host_with_many_failing_paths_is_sidelined_as_a_whole(
+async def test_a_host_with_many_failing_paths_is_sidelined_as_a_whole(
     running: Running, db: Connection, target: Target, headers: bytes
 ) -> None:
     target.fail(headers)
@@ -108,7 +108,7 @@ async def test_host_with_many_failing_paths_is_sidelined_as_a_whole(
         await until(lambda: value(db, "select 1 from pgsched_internal.gates where name = %s", f"circuit:{host} shop"))
 
 
-async def test_host_sidelined_for_one_client_stays_open_to_other_clients(
+async def test_a_host_sidelined_for_one_client_stays_open_to_other_clients(
     running: Running, db: Connection, target: Target
 ) -> None:
     target.fail(b"retry-after: 3600\r\n")
@@ -120,14 +120,14 @@ async def test_host_sidelined_for_one_client_stays_open_to_other_clients(
         await until_history(db, 5)
 
 
-async def test_failed_probe_sidelines_the_target_for_longer(running: Running, db: Connection, target: Target) -> None:
+async def test_a_failed_probe_sidelines_the_target_for_longer(running: Running, db: Connection, target: Target) -> None:
     target.fail()
     async with receiving(target) as receiver, running(sideline_after=1):
         await call(db, receiver, 3)
         await until(lambda: value(db, "select 1 from pgsched_internal.gates where openings >= 3"))
         requests = len(receiver.requests)
         openings = await value(db, "select openings from pgsched_internal.gates")
-        # it was sidelined for a second, and then for two
+        # the target was sidelined for one second, and then for two
         assert await value(db, "select failing_since < updated_at - interval '3 s' from pgsched_internal.gates")
     assert requests <= 3 + openings
 
@@ -140,7 +140,7 @@ async def test_final_failures_do_not_sideline_the_target(running: Running, db: C
     assert await value(db, CIRCUIT) == 0
 
 
-async def test_circuit_is_removed_once_the_target_has_recovered(
+async def test_a_circuit_is_removed_once_the_target_has_recovered(
     running: Running, db: Connection, target: Target, recorder: Recorder
 ) -> None:
     await db.execute(
@@ -152,7 +152,7 @@ async def test_circuit_is_removed_once_the_target_has_recovered(
     assert await value(db, CIRCUIT) == 0
 
 
-async def test_answer_with_a_null_byte_still_sidelines_its_target(
+async def test_a_response_with_a_null_byte_still_sidelines_the_target(
     running: Running, db: Connection, target: Target, recorder: Recorder
 ) -> None:
     target.answer = b"HTTP/1.1 500 Oops\r\ncontent-length: 3\r\n\r\na\0b"
@@ -162,7 +162,7 @@ async def test_answer_with_a_null_byte_still_sidelines_its_target(
     assert "a\N{REPLACEMENT CHARACTER}b" in await value(db, "select reason from pgsched_internal.gates")
 
 
-async def test_circuit_that_cannot_be_stored_does_not_block_other_circuits(
+async def test_a_circuit_that_cannot_be_stored_does_not_block_other_circuits(
     running: Running, db: Connection, target: Target, recorder: Recorder
 ) -> None:
     target.fail()
@@ -174,7 +174,7 @@ async def test_circuit_that_cannot_be_stored_does_not_block_other_circuits(
         await recorder.wait_for("target.sidelined")
 
 
-async def test_host_paused_by_hand_recovers_with_sidelining_turned_off(
+async def test_a_host_paused_by_hand_recovers_even_if_sidelining_is_off(
     running: Running, db: Connection, target: Target
 ) -> None:
     async with receiving(target) as receiver, running(sideline_after=0, recovery_rate=1000):

@@ -129,7 +129,7 @@ async def test_rotation_to_the_same_secret_adds_no_second_signature(db: Connecti
     [("", "this worker has no secret_keys"), (new_key(), "not in secret_keys"), (KEY, "was not sealed")],
     ids=["no_keys", "other_keys", "other_client"],
 )
-async def test_callback_that_cannot_be_signed_is_not_sent(
+async def test_a_callback_that_cannot_be_signed_is_not_sent(
     db: Connection, running: Running, recorder: Recorder, keys: str, why: str
 ) -> None:
     secret = await rotate(db)
@@ -155,7 +155,7 @@ async def test_callback_that_cannot_be_signed_is_not_sent(
     assert secret not in str(recorder.seen)
 
 
-async def test_former_secret_that_cannot_be_decrypted_is_left_out(db: Connection, running: Running) -> None:
+async def test_a_former_secret_that_cannot_be_decrypted_is_left_out(db: Connection, running: Running) -> None:
     await rotate(db, keys=new_key())
     secret = await rotate(db)
     async with receiving() as receiver, running(secret_keys=KEY):

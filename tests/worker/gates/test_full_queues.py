@@ -31,7 +31,7 @@ async def bound(db: Connection, maximum: int) -> None:
     await db.execute("select pgsched.set_queue('default', jsonb_build_object('max_waiting', %s::int))", [maximum])
 
 
-async def test_queue_is_full_once_max_waiting_executions_wait(
+async def test_a_queue_is_full_once_max_waiting_executions_wait(
     db: Connection, full_queues: FullQueues, recorder: Recorder
 ) -> None:
     await bound(db, 3)
@@ -45,7 +45,7 @@ async def test_queue_is_full_once_max_waiting_executions_wait(
     assert caught.value.sqlstate == "PS014"
 
 
-async def test_full_queue_has_room_again_once_fewer_executions_wait(
+async def test_a_full_queue_has_room_again_once_fewer_executions_wait(
     db: Connection, full_queues: FullQueues, recorder: Recorder
 ) -> None:
     await bound(db, 1)
@@ -65,7 +65,7 @@ async def test_leased_executions_do_not_count_as_waiting(db: Connection, full_qu
     assert await value(db, FULL) is False
 
 
-async def test_each_queue_is_counted_separately(db: Connection, full_queues: FullQueues) -> None:
+async def test_each_queues_waiting_executions_are_counted_separately(db: Connection, full_queues: FullQueues) -> None:
     await db.execute("""select pgsched.create_queue('orders', '{"max_waiting": 1}')""")
     await bound(db, 1)
     await db.execute("select pgsched.schedule('python:x', queue => 'orders')")
@@ -77,7 +77,7 @@ async def test_queues_without_a_maximum_are_checked_once_a_minute(full_queues: F
     assert await full_queues.turn() == 60.0
 
 
-async def test_only_the_first_live_worker_does_the_counting(db: Connection, full_queues: FullQueues) -> None:
+async def test_only_the_first_running_worker_counts_waiting_executions(db: Connection, full_queues: FullQueues) -> None:
     await db.execute(
         "insert into pgsched.workers (id, name, queues, release, expires_at) overriding system value"
         " values (1, 'first', '{default}', '0', now() + interval '1 minute')"

@@ -71,7 +71,7 @@ async def test_one_clients_limit_does_not_delay_another_client(running: Running,
         await until(lambda: value(db, "select 1 from pgsched.history where client_id = 'default'"))
 
 
-async def test_locked_gate_holds_its_executions_and_delays_no_others(
+async def test_a_locked_gate_holds_its_executions_and_delays_no_other_executions(
     running: Running, db: Connection, database_url: str
 ) -> None:
     app, _ = counting_app()
@@ -109,7 +109,7 @@ async def test_executions_pass_a_dropped_limit_and_history_records_the_wait(runn
     assert sorted(await found.fetchall(), key=str) == [(None, None, 1), (True, True, 29)]
 
 
-async def test_key_limit_applies_only_to_executions_with_that_key(running: Running, db: Connection) -> None:
+async def test_a_key_limit_applies_only_to_executions_with_that_key(running: Running, db: Connection) -> None:
     app, _ = counting_app()
     await limit(db, "key:flood/m-1", events=1, period="1 hour")
     await db.execute(FLOOD.encode(), ['{"limit_key": "m-1"}', 5])
@@ -135,7 +135,7 @@ async def test_held_executions_pass_by_priority_and_then_by_instant(running: Run
     assert [row[0] for row in order] in ([5, 5, 1, 1], [5, 1, 1, 1])
 
 
-async def test_execution_held_before_it_is_due_does_not_start_early(running: Running, db: Connection) -> None:
+async def test_an_execution_held_before_it_is_due_does_not_start_early(running: Running, db: Connection) -> None:
     app, _ = counting_app()
     await limit(db, "client:flood", events=100, period="1 second")
     await db.execute(
@@ -156,7 +156,7 @@ async def test_executions_behind_a_limit_expire_without_using_its_rate(running: 
         await until_history(db, 40, status="expired")
 
 
-async def test_rolled_back_admission_is_not_counted(running: Running, db: Connection, database_url: str) -> None:
+async def test_a_rolled_back_admission_is_not_counted(running: Running, db: Connection, database_url: str) -> None:
     await limit(db, "client:shop", concurrency=3)
     row = execution("python:noop", client_id="shop")
     async with running(counting_app()[0]) as worker, await connect(database_url, "claim") as connection:
@@ -170,7 +170,7 @@ async def test_rolled_back_admission_is_not_counted(running: Running, db: Connec
         await until(lambda: value(db, "select running = 0 from pgsched_internal.gate_use"))
 
 
-async def test_all_gates_are_fed_even_if_each_look_sees_only_some(
+async def test_executions_at_all_gates_run_even_if_each_look_finds_few_gates(
     running: Running, db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gate_claimer, "_MOST_HOLDING", 2)
@@ -207,7 +207,7 @@ async def _begun_in_3_s(running: Running, db: Connection, *, workers: int = 1) -
 
 @pytest.mark.timed
 @pytest.mark.parametrize(("priority", "workers"), [(0, 1), (5, 1), (5, 2)])
-async def test_tight_limit_does_not_slow_executions_under_a_wider_limit(
+async def test_a_tight_limit_does_not_slow_executions_under_a_wider_limit(
     running: Running, db: Connection, priority: int, workers: int
 ) -> None:
     await limit(db, "client:flood", events=200, period="1 second")
@@ -254,7 +254,7 @@ async def test_executions_under_a_wide_limit_do_not_wait_for_a_tight_limit(runni
     assert await value(db, f"select {late} < 0.1 from pgsched.history where options is null")
 
 
-async def test_long_sidelined_host_delays_no_other_target(running: Running, db: Connection) -> None:
+async def test_a_host_sidelined_for_a_day_delays_no_other_target(running: Running, db: Connection) -> None:
     app, seen = counting_app()
     await db.execute("select pgsched.pause('target', 'dead.example', until => now() + interval '1 day')")
     async with running(app):
@@ -266,7 +266,7 @@ async def test_long_sidelined_host_delays_no_other_target(running: Running, db: 
 
 
 @pytest.mark.timed
-async def test_executions_behind_two_gates_do_not_delay_executions_behind_one(running: Running, db: Connection) -> None:
+async def test_executions_at_two_gates_do_not_delay_executions_at_one_gate(running: Running, db: Connection) -> None:
     app, seen = counting_app()
     await limit(db, "client:flood", events=20, period="1 second")
     await limit(db, "key:flood/m-1", events=1, period="1 hour")
@@ -282,7 +282,7 @@ async def test_executions_behind_two_gates_do_not_delay_executions_behind_one(ru
     assert before < 40
 
 
-async def test_held_executions_start_beside_a_saturating_backlog(running: Running, db: Connection) -> None:
+async def test_held_executions_start_despite_a_saturating_backlog(running: Running, db: Connection) -> None:
     app, seen = counting_app()
 
     @app.handler("long")

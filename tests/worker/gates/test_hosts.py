@@ -6,7 +6,7 @@ from tests.worker.conftest import Connection, Running, until, until_history, val
 HELD = "select count(*) from pgsched.executions where gate = %s and fire_at = 'infinity'"
 
 
-async def test_host_has_one_limit_whatever_its_spelling_in_targets(running: Running, db: Connection) -> None:
+async def test_a_host_has_one_limit_whatever_its_spelling_in_targets(running: Running, db: Connection) -> None:
     async with receiving() as receiver:
         name = receiver.url.removeprefix("http://")
         address, _, port = name.partition(":")

@@ -70,7 +70,7 @@ async def test_keys_keep_their_order_when_work_moves_to_another_queue(running: R
     assert (dict(notes.seen), notes.together) == ({f"key-{k}": list(range(1, 21)) for k in range(1, 11)}, False)
 
 
-async def test_execution_at_the_head_of_its_key_waits_for_its_instant(running: Running, db: Connection) -> None:
+async def test_an_ordering_keys_head_waits_for_its_instant(running: Running, db: Connection) -> None:
     notes = Notes()
     async with running(notes.app, look_ahead=0.5):
         await db.execute(
@@ -83,7 +83,7 @@ async def test_execution_at_the_head_of_its_key_waits_for_its_instant(running: R
     assert notes.seen["k"] == [0, 1, 2, 3]
 
 
-async def test_retry_holds_back_later_executions_of_its_key(running: Running, db: Connection) -> None:
+async def test_a_retry_holds_back_later_executions_of_its_ordering_key(running: Running, db: Connection) -> None:
     notes = Notes(fails=lambda key, n, attempt: n % 3 == 0 and attempt < 3)
     options = '{"backoff": {"initial": "5ms", "maximum": "20ms"}}'
     await db.execute(SCHEDULE.encode(), [options, 9, 10])
@@ -92,7 +92,7 @@ async def test_retry_holds_back_later_executions_of_its_key(running: Running, db
     assert dict(notes.seen) == {f"key-{k}": list(range(1, 10)) for k in range(1, 11)}
 
 
-async def test_final_failure_lets_the_next_execution_of_its_key_run(running: Running, db: Connection) -> None:
+async def test_a_final_failure_lets_the_next_execution_of_its_key_run(running: Running, db: Connection) -> None:
     notes = Notes(fails=lambda key, n, attempt: n == 2)
     await db.execute(SCHEDULE.encode(), ['{"max_attempts": 1}', 4, 1])
     async with running(notes.app):
@@ -100,7 +100,9 @@ async def test_final_failure_lets_the_next_execution_of_its_key_run(running: Run
     assert notes.seen["key-1"] == [1, 3, 4]
 
 
-async def test_final_failure_with_ordering_block_blocks_its_key_until_resumed(running: Running, db: Connection) -> None:
+async def test_a_final_failure_with_ordering_block_blocks_its_key_until_resumed(
+    running: Running, db: Connection
+) -> None:
     notes = Notes(fails=lambda key, n, attempt: n == 2)
     await db.execute(SCHEDULE.encode(), ['{"max_attempts": 1, "ordering": "block"}', 4, 1])
     async with running(notes.app):
@@ -112,7 +114,7 @@ async def test_final_failure_with_ordering_block_blocks_its_key_until_resumed(ru
     assert notes.seen["key-1"] == [1, 3, 4]
 
 
-async def test_cancelled_head_lets_the_next_execution_of_its_key_run(running: Running, db: Connection) -> None:
+async def test_a_cancelled_head_lets_the_next_execution_of_its_key_run(running: Running, db: Connection) -> None:
     notes = Notes(fails=lambda key, n, attempt: n == 1)
     await db.execute(SCHEDULE.encode(), ['{"backoff": ["1h"]}', 3, 1])
     async with running(notes.app):
@@ -123,7 +125,7 @@ async def test_cancelled_head_lets_the_next_execution_of_its_key_run(running: Ru
     assert notes.seen["key-1"] == [2, 3]
 
 
-async def test_key_continues_after_its_head_is_deleted_by_hand(running: Running, db: Connection) -> None:
+async def test_an_ordering_key_continues_after_its_head_is_deleted_by_hand(running: Running, db: Connection) -> None:
     notes = Notes(fails=lambda key, n, attempt: n == 1)
     await db.execute(SCHEDULE.encode(), ['{"backoff": ["1h"]}', 3, 1])
     async with running(notes.app) as worker:
@@ -150,7 +152,7 @@ async def _put(
     return str(row[0])
 
 
-async def test_dependent_runs_after_its_predecessor_whatever_its_instant(running: Running, db: Connection) -> None:
+async def test_a_dependent_runs_after_its_predecessor_whatever_its_instant(running: Running, db: Connection) -> None:
     notes = Notes()
     later = await _put(db, "direct", 1, ago=10)
     await _put(db, "direct", 2, ago=20, after=[later])
@@ -167,7 +169,7 @@ async def test_dependent_runs_after_its_predecessor_whatever_its_instant(running
     }  # fmt: skip
 
 
-async def test_dependent_on_another_key_keeps_its_place_in_its_key(running: Running, db: Connection) -> None:
+async def test_an_execution_dependent_on_another_key_keeps_its_place(running: Running, db: Connection) -> None:
     notes = Notes()
     other = await _put(db, "other", 1, ago=-2)
     await _put(db, "key", 1, ago=20, after=[other])
@@ -178,7 +180,9 @@ async def test_dependent_on_another_key_keeps_its_place_in_its_key(running: Runn
     assert notes.seen["key"] == [1, 2]
 
 
-async def test_head_made_dependent_on_a_later_execution_runs_after_it(running: Running, db: Connection) -> None:
+async def test_a_head_made_dependent_on_its_successor_runs_after_the_successor(
+    running: Running, db: Connection
+) -> None:
     notes = Notes(fails=lambda key, n, attempt: n == 1 and attempt == 1)
     await _put(db, "key", 1, ago=20)
     await db.execute("""update pgsched.executions set options = '{"backoff": ["1h"]}'""")
@@ -191,7 +195,7 @@ async def test_head_made_dependent_on_a_later_execution_runs_after_it(running: R
     assert notes.seen["key"] == [2, 1]
 
 
-async def test_cancelled_dependent_lets_later_executions_of_its_key_run(running: Running, db: Connection) -> None:
+async def test_a_cancelled_dependent_lets_later_executions_of_its_key_run(running: Running, db: Connection) -> None:
     notes = Notes()
     other = await _put(db, "other", 1, ago=-3600)
     waiting = await _put(db, "key", 1, ago=20, after=[other])
@@ -203,7 +207,7 @@ async def test_cancelled_dependent_lets_later_executions_of_its_key_run(running:
         await until(lambda: asyncio.sleep(0, notes.seen["key"] == [2]))
 
 
-async def test_skipped_dependent_lets_later_executions_of_its_key_run(running: Running, db: Connection) -> None:
+async def test_a_skipped_dependent_lets_later_executions_of_its_key_run(running: Running, db: Connection) -> None:
     notes = Notes(fails=lambda key, n, attempt: key == "other")
     other = await _put(db, "other", 1, ago=-1)
     await db.execute("""update pgsched.executions set options = '{"max_attempts": 1}'""")
@@ -215,7 +219,9 @@ async def test_skipped_dependent_lets_later_executions_of_its_key_run(running: R
     assert await value(db, "select status::text from pgsched.history where key = 'key1'") == "skipped"
 
 
-async def test_open_client_transaction_delays_no_other_key(running: Running, db: Connection, database_url: str) -> None:
+async def test_an_open_client_transaction_delays_no_other_key(
+    running: Running, db: Connection, database_url: str
+) -> None:
     notes = Notes()
     other = await _put(db, "other", 1, ago=-3600)
     waiting = await _put(db, "key", 1, ago=20, after=[other])
@@ -232,7 +238,7 @@ async def test_open_client_transaction_delays_no_other_key(running: Running, db:
         await until(lambda: asyncio.sleep(0, notes.seen["key"] == [2]))
 
 
-async def test_held_execution_made_dependent_waits_for_its_predecessor(running: Running, db: Connection) -> None:
+async def test_a_held_execution_made_dependent_waits_for_its_predecessor(running: Running, db: Connection) -> None:
     notes = Notes(fails=lambda key, n, attempt: n == 1)
     await _put(db, "key", 1, ago=20)
     await db.execute("""update pgsched.executions set options = '{"backoff": ["1h"]}'""")
@@ -252,7 +258,7 @@ async def test_held_execution_made_dependent_waits_for_its_predecessor(running: 
 async def test_orderings_locked_elsewhere_delay_no_unordered_executions(
     running: Running, db: Connection, database_url: str, recorder: Recorder
 ) -> None:
-    """For example by a worker whose process froze in the middle of it."""
+    """For example, another worker's process froze while it held the locks."""
     notes = Notes()
     async with await psycopg.AsyncConnection.connect(database_url) as elsewhere:
         await elsewhere.execute("select from pgsched_internal.orderings for update")
@@ -276,7 +282,7 @@ async def test_orderings_locked_elsewhere_delay_no_unordered_executions(
 async def test_executions_end_while_their_ordering_is_locked_elsewhere(
     running: Running, db: Connection, database_url: str
 ) -> None:
-    """The next execution of each key is found afterwards."""
+    """Each key's next execution is found afterwards."""
     app, go, seen = App(), asyncio.Event(), defaultdict[str, list[int]](list)
 
     @app.handler("note")
@@ -305,7 +311,7 @@ _ALL_FREE = (
 )
 
 
-async def test_handler_blocked_at_its_commit_locks_no_ordering(
+async def test_a_handler_blocked_at_its_commit_locks_no_ordering(
     running: Running, db: Connection, database_url: str
 ) -> None:
     notes = Notes()

@@ -1,4 +1,4 @@
-"""Workers and their queues: shares of several, pauses, and queues dropped while workers run."""
+"""Workers and their queues: shares of several queues, pauses, and queues dropped while workers run."""
 
 import asyncio
 from datetime import timedelta
@@ -36,7 +36,7 @@ async def ended_in(db: Connection, queue: str) -> int:
     return int(await value(db, "select count(*) from pgsched.status where queue = %s and status = 'succeeded'", queue))
 
 
-async def test_worker_runs_only_rows_of_its_queue(
+async def test_a_worker_runs_only_its_queues_rows(
     db: Connection, running: Running, recorder: Recorder, orders: int
 ) -> None:
     async with running(counting_app(), queues="orders"):
@@ -46,7 +46,7 @@ async def test_worker_runs_only_rows_of_its_queue(
     assert (await ended_in(db, "orders"), await ended_in(db, "default")) == (2, 0)
 
 
-async def test_worker_of_several_queues_runs_rows_of_each(
+async def test_a_worker_of_several_queues_runs_rows_of_each_queue(
     db: Connection, running: Running, recorder: Recorder, orders: int
 ) -> None:
     async with running(counting_app(), queues="default,orders", **POLL):
@@ -66,7 +66,7 @@ async def test_recurring_jobs_run_in_their_queue(db: Connection, running: Runnin
     assert partitions == [orders]
 
 
-async def test_paused_queue_starts_nothing_until_resumed(
+async def test_a_paused_queue_starts_no_executions_until_resumed(
     db: Connection, running: Running, recorder: Recorder, orders: int
 ) -> None:
     await db.execute("select pgsched.pause('queue', 'orders')")
@@ -80,7 +80,9 @@ async def test_paused_queue_starts_nothing_until_resumed(
         await until_history(db, 11)
 
 
-async def test_running_worker_obeys_a_pause_and_a_resume(db: Connection, running: Running, recorder: Recorder) -> None:
+async def test_a_running_worker_obeys_a_queues_pause_and_resume(
+    db: Connection, running: Running, recorder: Recorder
+) -> None:
     async with running(counting_app(), **POLL) as worker:
         await recorder.wait_for("worker.joined")
         await db.execute("select pgsched.pause('queue', 'default')")
@@ -96,7 +98,7 @@ async def _closed(worker: Any) -> bool:
     return not worker.parts.assignment.open
 
 
-async def test_pause_also_stops_a_client_with_its_own_stream(
+async def test_a_queue_pause_also_stops_a_client_with_its_own_stream(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     async with running(counting_app(), **POLL) as worker:
@@ -109,7 +111,7 @@ async def test_pause_also_stops_a_client_with_its_own_stream(
         assert await value(db, "select count(*) from pgsched.executions where lease_token is null") == 1
 
 
-async def test_running_execution_finishes_although_its_queue_is_paused(
+async def test_a_running_execution_finishes_although_its_queue_is_paused(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     app, begun, go_on = App(), asyncio.Event(), asyncio.Event()
@@ -128,14 +130,16 @@ async def test_running_execution_finishes_although_its_queue_is_paused(
         await until_history(db, 1)
 
 
-async def test_pause_is_noticed_without_a_notification(db: Connection, running: Running, recorder: Recorder) -> None:
+async def test_a_queue_pause_is_noticed_without_a_notification(
+    db: Connection, running: Running, recorder: Recorder
+) -> None:
     async with running(counting_app(), notify=False) as worker:
         await recorder.wait_for("worker.joined")
         await db.execute("select pgsched.pause('queue', 'default')")
         await until(lambda: _closed(worker))
 
 
-async def test_worker_continues_with_other_queues_when_one_is_dropped(
+async def test_a_worker_continues_with_its_other_queues_when_a_queue_is_dropped(
     db: Connection, running: Running, recorder: Recorder, orders: int
 ) -> None:
     async with running(counting_app(), queues="default,orders") as worker:
@@ -148,7 +152,7 @@ async def test_worker_continues_with_other_queues_when_one_is_dropped(
         await until_history(db, 2)
 
 
-async def test_recreated_queue_is_served_by_workers_started_with_its_name(
+async def test_a_recreated_queue_is_served_by_workers_started_with_its_name(
     db: Connection, running: Running, recorder: Recorder, orders: int
 ) -> None:
     async with running(counting_app(), queues="orders") as worker:
@@ -185,7 +189,7 @@ def test_each_queue_is_shared_among_workers_that_serve_it() -> None:
     assert one.own == [*range(1, 16, 2)]
 
 
-def test_paused_queue_is_left_out_of_the_workers_share() -> None:
+def test_a_paused_queue_is_left_out_of_the_workers_share() -> None:
     mine = assignment(1)
     assert mine.share([seen(1, [0, 16], [16])]) is True
     assert (mine.own, mine.open, mine.partitions) == ([*range(16)], [*range(16)], [*range(32)])
@@ -194,7 +198,7 @@ def test_paused_queue_is_left_out_of_the_workers_share() -> None:
     assert mine.own == [*range(32)]
 
 
-def test_lost_worker_has_no_share() -> None:
+def test_a_lost_worker_has_no_share() -> None:
     mine = assignment(1)
     mine.share([seen(1, [0]), seen(2, [0], gone=True)])
     assert mine.own == [*range(16)]

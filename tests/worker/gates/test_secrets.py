@@ -26,7 +26,9 @@ async def schedule(db: Connection, receiver: Receiver, *, client: str = "shop", 
     await db.execute(f"select pgsched.schedule({names})".encode(), given)
 
 
-async def test_secret_is_in_the_header_but_not_in_the_log(db: Connection, running: Running, recorder: Recorder) -> None:
+async def test_a_secret_is_in_the_header_but_in_neither_log_nor_history(
+    db: Connection, running: Running, recorder: Recorder
+) -> None:
     async with receiving() as receiver, running(App(), secret_keys=KEY, allow_private_targets=True):
         await put(db, receiver, "hush-hush\n")
         await schedule(db, receiver)
@@ -37,7 +39,7 @@ async def test_secret_is_in_the_header_but_not_in_the_log(db: Connection, runnin
     assert await value(db, "select count(*) from pgsched.history h where h::text like '%%hush%%'") == 0
 
 
-async def test_replaced_secret_is_used_without_a_restart(db: Connection, running: Running) -> None:
+async def test_a_secrets_new_text_is_used_without_a_restart(db: Connection, running: Running) -> None:
     async with receiving() as receiver, running(App(), secret_keys=KEY, allow_private_targets=True):
         await put(db, receiver, "one")
         await schedule(db, receiver)
@@ -56,7 +58,7 @@ async def test_replaced_secret_is_used_without_a_restart(db: Connection, running
     [(KEY, "there is no secret of this name"), ("", "no secret_keys"), (new_key(), "not in secret_keys")],
     ids=["other_client", "no_keys", "other_keys"],
 )
-async def test_attempt_without_its_secret_fails_with_the_reason_and_is_retried(
+async def test_an_attempt_without_its_secret_fails_with_the_reason(
     db: Connection, running: Running, keys: str, why: str
 ) -> None:
     async with receiving() as receiver, running(App(), secret_keys=keys, allow_private_targets=True):
@@ -83,7 +85,7 @@ async def test_attempt_without_its_secret_fails_with_the_reason_and_is_retried(
     ],
     ids=["header", "tls", "google", "oauth2"],
 )
-async def test_secret_is_sent_only_to_the_hosts_it_names(db: Connection, running: Running, options: str) -> None:
+async def test_a_secret_is_sent_only_to_its_hosts(db: Connection, running: Running, options: str) -> None:
     async with (
         receiving() as own,
         receiving(tls=server_tls()) as other,
@@ -98,7 +100,7 @@ async def test_secret_is_sent_only_to_the_hosts_it_names(db: Connection, running
     assert f"may not be sent to 127.0.0.1:{other.port}" in error
 
 
-async def test_token_secret_is_sent_to_no_other_token_endpoint(db: Connection, running: Running) -> None:
+async def test_a_client_secret_is_not_sent_to_another_hosts_token_endpoint(db: Connection, running: Running) -> None:
     async with (
         receiving() as own,
         receiving() as other,
@@ -111,7 +113,7 @@ async def test_token_secret_is_sent_to_no_other_token_endpoint(db: Connection, r
     assert (own.requests, other.requests) == ([], [])
 
 
-async def test_client_certificate_is_read_from_a_secret_and_presented(
+async def test_a_client_certificate_is_read_from_a_secret_and_presented(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     text = (TLS / "client.pem").read_text()
@@ -126,7 +128,7 @@ async def test_client_certificate_is_read_from_a_secret_and_presented(
     assert await value(db, "select count(*) from pgsched.history h where strpos(h::text, %s) > 0", key) == 0
 
 
-async def test_secret_that_cannot_be_a_header_value_fails_for_good(db: Connection, running: Running) -> None:
+async def test_a_secret_that_cannot_be_a_header_value_fails_the_execution(db: Connection, running: Running) -> None:
     async with receiving() as receiver, running(App(), secret_keys=KEY, allow_private_targets=True):
         await put(db, receiver, "hush\r\nx: 1")
         await schedule(db, receiver)

@@ -30,7 +30,7 @@ async def deliver(db: Connection, client: str, nth: int, options: str = '{"max_a
     await until_history(db, nth, status="succeeded")
 
 
-async def test_data_keyed_by_task_does_not_outlive_its_attempt(db: Connection, running: Running) -> None:
+async def test_data_keyed_by_task_does_not_outlive_the_attempt(db: Connection, running: Running) -> None:
     app, sessions, found = App(), dict[asyncio.Task[Any], str](), list[str]()
 
     @app.handler("work")
@@ -44,7 +44,7 @@ async def test_data_keyed_by_task_does_not_outlive_its_attempt(db: Connection, r
     assert found == ["acme", "globex", "acme"]
 
 
-async def test_done_callback_of_a_handlers_task_is_called_after_the_attempt(db: Connection, running: Running) -> None:
+async def test_a_handler_tasks_done_callback_is_called_after_the_attempt(db: Connection, running: Running) -> None:
     app, ended = App(), asyncio.Event()
 
     @app.handler("work")
@@ -57,7 +57,7 @@ async def test_done_callback_of_a_handlers_task_is_called_after_the_attempt(db: 
         await asyncio.wait_for(ended.wait(), 10)
 
 
-async def test_task_name_set_by_a_handler_does_not_outlive_its_attempt(db: Connection, running: Running) -> None:
+async def test_a_task_name_set_by_a_handler_does_not_outlive_the_attempt(db: Connection, running: Running) -> None:
     app, names = App(), list[str]()
 
     @app.handler("work")
@@ -72,7 +72,7 @@ async def test_task_name_set_by_a_handler_does_not_outlive_its_attempt(db: Conne
 
 
 @pytest.mark.parametrize("precision", [28, 40])
-async def test_lane_reuses_its_task_if_handlers_never_await(db: Connection, running: Running, precision: int) -> None:
+async def test_a_lane_reuses_its_task_if_handlers_never_await(db: Connection, running: Running, precision: int) -> None:
     app, tasks = App(), list[asyncio.Task[Any]]()
 
     @app.handler("work")
@@ -86,7 +86,7 @@ async def test_lane_reuses_its_task_if_handlers_never_await(db: Connection, runn
     assert tasks[0] is tasks[1]
 
 
-async def test_thread_name_set_by_a_handler_does_not_outlive_its_attempt(db: Connection, running: Running) -> None:
+async def test_a_thread_name_set_by_a_handler_does_not_outlive_the_attempt(db: Connection, running: Running) -> None:
     app, names = App(), list[str]()
 
     def rename() -> None:
@@ -133,7 +133,7 @@ LEFT: list[tuple[str, str]] = [
 ]  # fmt: skip
 
 
-async def test_session_keeps_nothing_from_the_previous_handler(db: Connection, running: Running) -> None:
+async def test_a_session_keeps_nothing_from_the_previous_handler(db: Connection, running: Running) -> None:
     async def leave(connection: Session) -> None:
         for left, _ in LEFT:
             await connection.execute(left.encode())
@@ -163,7 +163,7 @@ async def _seen_by_the_next(
     return seen[1][0], processes
 
 
-async def test_handler_connection_has_psycopgs_defaults(db: Connection, running: Running) -> None:
+async def test_a_handlers_connection_has_psycopgs_defaults(db: Connection, running: Running) -> None:
     app, found = App(), list[Any]()
 
     @app.handler("work")
@@ -182,7 +182,7 @@ async def test_handler_connection_has_psycopgs_defaults(db: Connection, running:
     assert found == [([(1, 1)], 5, False), "acme", ([(1, 1)], 5, False), "globex"]
 
 
-async def test_connection_kept_by_a_handler_is_closed(db: Connection, running: Running) -> None:
+async def test_a_connection_kept_by_a_handler_is_closed(db: Connection, running: Running) -> None:
     app, kept = App(), list[Session]()
 
     @app.handler("work")
@@ -198,7 +198,7 @@ async def test_connection_kept_by_a_handler_is_closed(db: Connection, running: R
     assert kept[0].closed
 
 
-async def test_failed_handler_leaves_nothing_in_its_session(db: Connection, running: Running) -> None:
+async def test_a_failed_handler_leaves_nothing_in_its_session(db: Connection, running: Running) -> None:
     app, found = App(), list[bool]()
 
     @app.handler("work")

@@ -12,7 +12,9 @@ from tests.worker.conftest import Connection, Recorder, Running, until_history, 
 NO = Failed(error="it answered 503", retryable=True, status_code=503)
 
 
-async def test_failed_call_is_logged_once_with_its_reason(db: Connection, running: Running, recorder: Recorder) -> None:
+async def test_a_failed_call_is_logged_once_with_its_reason(
+    db: Connection, running: Running, recorder: Recorder
+) -> None:
     app = App()
 
     @app.handler("fail")
@@ -32,14 +34,14 @@ async def test_failed_call_is_logged_once_with_its_reason(db: Connection, runnin
     assert (of_handler["client"], of_handler["key"]) == ("shop", "other")
 
 
-def test_query_string_stays_out_of_the_log(recorder: Recorder) -> None:
+def test_the_query_string_stays_out_of_the_log(recorder: Recorder) -> None:
     FailureLog(Events(recorder)).failed(execution("https://shop.example/settle?token=hush"), NO)
     [told] = recorder.named("attempt.failed")
     assert (told["target"], told["status_code"]) == ("https://shop.example/settle?…", 503)
     assert "hush" not in str(told)
 
 
-def test_repeated_failures_of_one_host_are_logged_five_times(recorder: Recorder) -> None:
+def test_repeated_failures_of_one_host_are_logged_about_five_times(recorder: Recorder) -> None:
     failures = FailureLog(Events(recorder))
     for number in range(1000):
         failures.failed(execution(f"https://shop.example/{number}"), NO)

@@ -77,7 +77,7 @@ async def test_begun_rows_keep_their_leases_while_the_loop_is_blocked(
     assert not recorder.named("worker.lost")
 
 
-async def test_execution_that_blocks_beyond_its_timeout_counts_as_lost(
+async def test_an_execution_that_blocks_beyond_its_timeout_counts_as_lost(
     db: Connection, running: Running, apart: Apart
 ) -> None:
     blocked, other = Blockable(blocks=True), Blockable(blocks=False)

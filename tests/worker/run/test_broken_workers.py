@@ -28,7 +28,7 @@ class Moody(Service):
         return 60.0
 
 
-async def test_worker_reports_an_ended_service_as_broken(running: Running) -> None:
+async def test_a_worker_reports_an_ended_service_as_broken(running: Running) -> None:
     async with running() as worker:
         assert worker.broken is None
         task = worker._tasks[worker.services.index(worker.parts.renewer)]
@@ -37,7 +37,7 @@ async def test_worker_reports_an_ended_service_as_broken(running: Running) -> No
         assert worker.broken == "renewer"
 
 
-async def test_worker_reports_lanes_as_broken_if_the_timeout_task_ends(running: Running) -> None:
+async def test_a_worker_reports_lanes_as_broken_if_the_timeout_task_ends(running: Running) -> None:
     async with running() as worker:
         task = worker.parts.dispatcher._timeouts.task
         task.cancel()
@@ -45,7 +45,7 @@ async def test_worker_reports_lanes_as_broken_if_the_timeout_task_ends(running: 
         assert worker.broken == "lanes"
 
 
-async def test_service_is_unwell_until_a_turn_succeeds(recorder: Recorder) -> None:
+async def test_a_service_is_unwell_until_a_turn_succeeds(recorder: Recorder) -> None:
     service = Moody(Events(recorder))
     assert service.unwell_for == 0.0
     running = asyncio.create_task(service.run())
@@ -58,7 +58,7 @@ async def test_service_is_unwell_until_a_turn_succeeds(recorder: Recorder) -> No
     await running
 
 
-async def test_settler_is_broken_if_it_fails_while_the_database_is_up(
+async def test_the_settler_is_broken_if_it_fails_while_the_database_is_up(
     running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_WELL", 3600.0)

@@ -15,7 +15,7 @@ _NOTIFICATIONS = (
     "insert into billing.settled values (1)"
 )
 _MOST = 48 * 1024
-"""KiB by which a worker may grow meanwhile."""
+"""Maximum growth of the worker's memory, in KiB."""
 
 
 class _Peak:
@@ -35,7 +35,7 @@ class _Peak:
 
 
 @pytest.mark.parametrize("said", [_ERROR, _NOTICES], ids=["an error", "notices"])
-async def test_session_that_sends_too_much_is_ended(billing: Connection, running: Running, said: str) -> None:
+async def test_a_session_that_sends_too_much_is_ended(billing: Connection, running: Running, said: str) -> None:
     await acting(billing, said)
     async with running(sql_login=LOGIN):
         peak = _Peak()
@@ -47,7 +47,7 @@ async def test_session_that_sends_too_much_is_ended(billing: Connection, running
         assert peak.growth < _MOST
 
 
-async def test_oversized_error_at_the_commit_is_bounded(billing: Connection, running: Running) -> None:
+async def test_an_oversized_error_at_the_commit_is_bounded(billing: Connection, running: Running) -> None:
     await define(
         billing,
         "create function billing.later() returns trigger language plpgsql as $$ begin "
@@ -78,7 +78,7 @@ async def test_notifications_a_function_sends_to_itself_are_not_kept(billing: Co
     assert await value(billing, "select count(*) from billing.settled") == 2
 
 
-async def test_long_error_within_the_bound_is_shortened(billing: Connection, running: Running) -> None:
+async def test_a_long_error_within_the_bound_is_shortened(billing: Connection, running: Running) -> None:
     await acting(billing, "raise exception using message = repeat('m', 2000000), errcode = 'P0001'")
     async with running(sql_login=LOGIN):
         await schedule(billing, "sql:billing.act", options='{"max_attempts": 1}')

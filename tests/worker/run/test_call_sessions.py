@@ -36,7 +36,7 @@ select bool_and(state = 'idle' and query like '%%discard temp%%') from pg_stat_a
 @pytest.mark.parametrize(
     "escape", ["reset role", "set role none", "reset session authorization", "set session authorization default"]
 )
-async def test_function_that_resets_its_role_gains_no_rights(
+async def test_a_function_that_resets_its_role_gains_no_rights(
     billing: Connection, running: Running, escape: str
 ) -> None:
     await acting(
@@ -55,14 +55,14 @@ async def test_function_that_resets_its_role_gains_no_rights(
 
 
 @pytest.mark.parametrize("escape", ["set role postgres", "set session authorization postgres"])
-async def test_function_cannot_become_a_superuser(billing: Connection, running: Running, escape: str) -> None:
+async def test_a_function_cannot_become_a_superuser(billing: Connection, running: Running, escape: str) -> None:
     await acting(billing, escape)
     async with running(sql_login=LOGIN):
         await schedule(billing, "sql:billing.act")
         assert "42501: permission denied" in await reason(billing)
 
 
-async def test_deferred_trigger_that_resets_its_role_gains_no_rights(billing: Connection, running: Running) -> None:
+async def test_a_deferred_trigger_that_resets_its_role_gains_no_rights(billing: Connection, running: Running) -> None:
     await define(
         billing,
         "create function billing.later() returns trigger language plpgsql as $$ begin reset role;"
@@ -78,7 +78,7 @@ async def test_deferred_trigger_that_resets_its_role_gains_no_rights(billing: Co
     assert await value(billing, "select who || '|' || login from billing.settled") == "billing|billing"
 
 
-async def test_failure_at_the_commit_rolls_the_call_back(billing: Connection, running: Running) -> None:
+async def test_a_failure_at_the_commit_rolls_the_call_back(billing: Connection, running: Running) -> None:
     await define(billing, "alter table billing.settled add unique (n) deferrable initially deferred")
     async with running(sql_login=LOGIN):
         await schedule(billing)
@@ -90,7 +90,7 @@ async def test_failure_at_the_commit_rolls_the_call_back(billing: Connection, ru
     assert await value(billing, "select count(*) from billing.settled") == 1
 
 
-async def test_function_cannot_settle_another_clients_execution(billing: Connection, running: Running) -> None:
+async def test_a_function_cannot_settle_another_clients_execution(billing: Connection, running: Running) -> None:
     other = (
         "insert into pgsched.executions (target, client_id, fire_at) values ('notify:kept', 'other', 'infinity')"
         " returning id"
@@ -107,7 +107,7 @@ async def test_function_cannot_settle_another_clients_execution(billing: Connect
 
 
 @pytest.mark.parametrize("name", LEFTOVERS)
-async def test_session_state_left_by_a_function_does_not_reach_the_next_one(
+async def test_session_state_left_by_a_function_does_not_reach_the_next_function(
     billing: Connection, running: Running, name: str
 ) -> None:
     leave, left = LEFTOVERS[name]
@@ -137,7 +137,7 @@ async def test_session_state_left_by_a_function_does_not_reach_the_next_one(
     assert await value(billing, "select result from pgsched.history where target = 'sql:billing.look'") == [False, pid]
 
 
-async def test_client_without_a_role_cannot_call_functions(billing: Connection, running: Running) -> None:
+async def test_a_client_without_a_role_cannot_call_functions(billing: Connection, running: Running) -> None:
     await billing.execute("update pgsched.clients set database_role = null")
     async with running(sql_login=LOGIN):
         await schedule(billing)
@@ -155,7 +155,7 @@ async def test_sql_role_applies_to_clients_without_a_role(billing: Connection, r
     assert await value(billing, "select who from billing.settled") == "billing"
 
 
-async def test_shared_login_takes_the_clients_role_for_each_call(billing: Connection, running: Running) -> None:
+async def test_a_shared_login_takes_the_clients_role_for_each_call(billing: Connection, running: Running) -> None:
     await billing.execute("create role caller login password 'told' noinherit; grant billing to caller")
     try:
         async with running(sql_login="user=caller password=told"):
@@ -169,7 +169,7 @@ async def test_shared_login_takes_the_clients_role_for_each_call(billing: Connec
         await billing.execute("drop role caller")
 
 
-async def test_attempt_with_a_refused_login_fails_and_names_sql_login(billing: Connection, running: Running) -> None:
+async def test_an_attempt_with_a_refused_login_fails_and_names_sql_login(billing: Connection, running: Running) -> None:
     async with running(sql_login="user={role} password=wrong"):
         await schedule(billing, options='{"max_attempts": 1}')
         found = await reason(billing)
@@ -177,18 +177,18 @@ async def test_attempt_with_a_refused_login_fails_and_names_sql_login(billing: C
     assert found.endswith("(sql_login says how workers log in)")
 
 
-async def test_workers_password_is_not_sent_for_other_logins(database_url: str) -> None:
+async def test_the_workers_password_is_not_sent_for_other_logins(database_url: str) -> None:
     sessions = Sessions(database_url, "user={role}", most=1)
     assert "password" in conninfo_to_dict(database_url)
     assert not sessions._login_of("billing").get("password")
 
 
-async def test_malformed_sql_login_is_refused_at_startup(database_url: str) -> None:
+async def test_a_malformed_sql_login_is_refused_at_startup(database_url: str) -> None:
     with pytest.raises(InvalidSettings, match=re.escape("write, for example, user={role} password=")):
         Sessions(database_url, "billing", most=1)
 
 
-async def test_idle_session_of_another_role_is_closed_to_make_room(billing: Connection, database_url: str) -> None:
+async def test_an_idle_session_of_another_role_is_closed_to_make_room(billing: Connection, database_url: str) -> None:
     await billing.execute("create role second login password 'secret'")
     sessions = Sessions(database_url, LOGIN, most=1)
     seen = list[str]()
@@ -207,7 +207,7 @@ async def test_idle_session_of_another_role_is_closed_to_make_room(billing: Conn
         await billing.execute("drop role second")
 
 
-async def test_session_that_broke_while_idle_costs_no_attempt(billing: Connection, running: Running) -> None:
+async def test_a_session_that_broke_while_idle_costs_no_attempt(billing: Connection, running: Running) -> None:
     cut = "select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name = 'pgsched call'"
     async with running(sql_login=LOGIN):
         await schedule(billing)

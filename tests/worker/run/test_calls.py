@@ -8,7 +8,9 @@ from tests.worker.call_arrange import LOGIN, acting, define, reason, schedule
 from tests.worker.conftest import Connection, Running, until, until_history, value
 
 
-async def test_function_runs_as_its_clients_role_and_its_result_is_kept(billing: Connection, running: Running) -> None:
+async def test_a_function_runs_as_the_clients_role_and_its_result_is_kept(
+    billing: Connection, running: Running
+) -> None:
     async with running(sql_login=LOGIN):
         id = await schedule(billing, payload={"n": 7})
         await until_history(billing, 1)
@@ -27,7 +29,7 @@ RETURNED: list[tuple[str, str, Any]] = [
 ]
 
 
-async def test_return_value_of_any_type_is_stored_as_json(billing: Connection, running: Running) -> None:
+async def test_a_return_value_of_any_type_is_stored_as_json(billing: Connection, running: Running) -> None:
     function = "create function billing.act_{}(payload jsonb) returns {} language plpgsql as $$ {} $$"
     for number, (returns, body, _) in enumerate(RETURNED):
         await define(billing, function.format(number, returns, body))
@@ -39,7 +41,7 @@ async def test_return_value_of_any_type_is_stored_as_json(billing: Connection, r
     assert [row[0] for row in await found.fetchall()] == [result for _, _, result in RETURNED]
 
 
-async def test_function_can_read_its_execution_attempt_instant_and_client(
+async def test_a_function_can_read_its_execution_attempt_instant_and_client(
     billing: Connection, running: Running
 ) -> None:
     await define(
@@ -55,7 +57,7 @@ async def test_function_can_read_its_execution_attempt_instant_and_client(
     assert told == [id, "1", await value(billing, "select scheduled_for::text from pgsched.history"), "shop"]
 
 
-async def test_function_that_raises_is_rolled_back_and_called_again(billing: Connection, running: Running) -> None:
+async def test_a_function_that_raises_is_rolled_back_and_called_again(billing: Connection, running: Running) -> None:
     await define(billing, "create sequence billing.calls")
     await acting(
         billing,
@@ -89,7 +91,7 @@ async def test_function_that_raises_is_rolled_back_and_called_again(billing: Con
         ("sql:billing.act", "perform pgsched.schedule('python:x', client => 'other')", "PS012: "),
     ],
 )
-async def test_call_that_can_never_succeed_fails_at_once_with_advice(
+async def test_a_call_that_can_never_succeed_fails_at_once_with_advice(
     billing: Connection, running: Running, target: str, body: str, says: str
 ) -> None:
     await billing.execute("create schema secret")
@@ -99,7 +101,9 @@ async def test_call_that_can_never_succeed_fails_at_once_with_advice(
         assert says in await reason(billing)
 
 
-async def test_function_that_returns_many_rows_fails_and_leaves_nothing(billing: Connection, running: Running) -> None:
+async def test_a_function_that_returns_many_rows_fails_and_is_rolled_back(
+    billing: Connection, running: Running
+) -> None:
     await define(
         billing,
         "create function billing.act(payload jsonb) returns setof text language sql as"
@@ -111,7 +115,7 @@ async def test_function_that_returns_many_rows_fails_and_leaves_nothing(billing:
     assert await value(billing, "select count(*) from billing.settled") == 0
 
 
-async def test_result_over_a_mebibyte_fails_and_undoes_the_call(billing: Connection, running: Running) -> None:
+async def test_a_result_over_a_mebibyte_fails_and_undoes_the_call(billing: Connection, running: Running) -> None:
     await define(
         billing,
         "create function billing.act(payload jsonb) returns text language sql as"
@@ -123,7 +127,7 @@ async def test_result_over_a_mebibyte_fails_and_undoes_the_call(billing: Connect
     assert await value(billing, "select count(*) from billing.settled") == 0
 
 
-async def test_call_ends_at_its_timeout(billing: Connection, running: Running) -> None:
+async def test_a_call_ends_at_its_timeout(billing: Connection, running: Running) -> None:
     await acting(billing, "perform pg_sleep(60)")
     async with running(sql_login=LOGIN):
         await schedule(billing, "sql:billing.act", options='{"timeout": "300ms", "max_attempts": 1}')
@@ -134,7 +138,7 @@ async def test_call_ends_at_its_timeout(billing: Connection, running: Running) -
     )
 
 
-async def test_function_that_ignores_cancellation_loses_its_session(billing: Connection, running: Running) -> None:
+async def test_a_function_that_ignores_cancellation_loses_its_session(billing: Connection, running: Running) -> None:
     await acting(
         billing,
         "loop begin perform pg_sleep(60); exception when query_canceled then null; end; end loop",
@@ -148,7 +152,7 @@ async def test_function_that_ignores_cancellation_loses_its_session(billing: Con
         await until_history(billing, 1)
 
 
-async def test_lease_is_renewed_while_a_function_runs(billing: Connection, running: Running) -> None:
+async def test_the_lease_is_renewed_while_a_function_runs(billing: Connection, running: Running) -> None:
     await acting(billing, "perform pg_sleep(2.5); perform billing.settle(payload)")
     async with running(sql_login=LOGIN, lease=1.0):
         await schedule(billing, "sql:billing.act")
@@ -157,7 +161,7 @@ async def test_lease_is_renewed_while_a_function_runs(billing: Connection, runni
     assert await value(billing, "select attempt from pgsched.history") == 1
 
 
-async def test_call_with_a_stale_lease_is_rolled_back(billing: Connection, running: Running) -> None:
+async def test_a_call_with_a_stale_lease_is_rolled_back(billing: Connection, running: Running) -> None:
     await acting(billing, "perform billing.settle(payload); perform pg_advisory_xact_lock(7)")
     await billing.execute("select pg_advisory_lock(7)")
     async with running(sql_login=LOGIN) as worker:
@@ -176,7 +180,7 @@ async def _async(found: bool) -> bool:
     return found
 
 
-async def test_calls_of_one_ordering_key_run_in_order(billing: Connection, running: Running) -> None:
+async def test_calls_with_one_ordering_key_run_in_order(billing: Connection, running: Running) -> None:
     async with running(sql_login=LOGIN):
         await billing.execute(
             "select pgsched.schedule('sql:billing.settle', jsonb_build_object('n', n), client => 'shop',"
@@ -199,7 +203,7 @@ async def test_each_run_of_a_job_is_planned_and_recorded(billing: Connection, ru
     assert await value(billing, "select count(distinct plan) from pgsched.history where plan is not null") == 1
 
 
-async def test_success_is_not_recorded_for_a_client_that_keeps_only_failures(
+async def test_a_success_is_not_recorded_for_a_client_that_keeps_only_failures(
     billing: Connection, running: Running
 ) -> None:
     await billing.execute("update pgsched.clients set keep = 'failures'")
@@ -210,7 +214,7 @@ async def test_success_is_not_recorded_for_a_client_that_keeps_only_failures(
     assert await value(billing, "select count(*) from pgsched.executions") == 0
 
 
-async def test_on_success_target_gets_the_result(billing: Connection, running: Running) -> None:
+async def test_the_on_success_target_gets_the_result(billing: Connection, running: Running) -> None:
     async with running(sql_login=LOGIN):
         await schedule(billing, options='{"on_success": "notify:told"}')
         await until_history(billing, 2)

@@ -57,7 +57,7 @@ def app() -> App:
     return made
 
 
-async def test_handler_that_cancels_itself_fails_after_its_last_attempt(
+async def test_a_handler_that_cancels_itself_fails_after_its_last_attempt(
     db: Connection, running: Running, app: App
 ) -> None:
     async with running(app):
@@ -69,7 +69,7 @@ async def test_handler_that_cancels_itself_fails_after_its_last_attempt(
 
 
 @pytest.mark.parametrize("name", ["leaves", "swallows"])
-async def test_leftover_cancellation_does_not_cancel_the_next_row(
+async def test_a_leftover_cancellation_does_not_cancel_the_next_row(
     db: Connection, running: Running, app: App, name: str
 ) -> None:
     async with running(app, concurrency=1) as worker:
@@ -82,7 +82,7 @@ async def test_leftover_cancellation_does_not_cancel_the_next_row(
     assert await value(db, "select count(*) from pgsched.attempts where error is not null") == 0
 
 
-async def test_endless_cancellation_affects_at_most_one_more_row(db: Connection, running: Running, app: App) -> None:
+async def test_an_endless_cancellation_affects_at_most_one_more_row(db: Connection, running: Running, app: App) -> None:
     async with running(app, concurrency=1):
         await db.execute("select pgsched.schedule('python:keeps')")
         await db.execute("select pgsched.schedule('python:other') from generate_series(1, 20)")
@@ -91,7 +91,7 @@ async def test_endless_cancellation_affects_at_most_one_more_row(db: Connection,
     assert await value(db, "select max(attempt) from pgsched.history") <= 2
 
 
-async def test_timeout_swallowed_by_a_handler_does_not_cancel_the_next_row(
+async def test_a_timeout_swallowed_by_a_handler_does_not_cancel_the_next_row(
     db: Connection, running: Running, app: App
 ) -> None:
     @app.handler("overruns")

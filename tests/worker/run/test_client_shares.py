@@ -1,4 +1,4 @@
-"""A client whose target hangs gets only its share of the lanes, and others continue."""
+"""A client whose target hangs gets only its share of the lanes, and other clients continue."""
 
 import asyncio
 from collections import Counter
@@ -36,7 +36,7 @@ class Crew:
 
 
 @pytest.mark.parametrize(("lanes", "each"), [(200, [150, 37, 9, 3]), (4, [3, 1]), (2, [1, 1]), (1, [1])])
-def test_client_may_take_three_lanes_for_each_idle_one(lanes: int, each: list[int]) -> None:
+def test_a_client_may_take_three_lanes_for_each_idle_lane(lanes: int, each: list[int]) -> None:
     crew = Crew(lanes)
     assert [crew.work(f"client-{n}") for n in range(len(each))] == each
 
@@ -50,7 +50,7 @@ def test_returned_lanes_are_free_for_other_clients() -> None:
     assert crew.work("b") == 3
 
 
-def test_client_with_many_waiting_rows_is_skipped_until_fewer_wait() -> None:
+def test_a_client_with_many_waiting_rows_is_skipped_until_fewer_wait() -> None:
     relieved = list[int]()
     shares = Shares(lanes=100, is_wanted=lambda: True)
     shares.relieved.connect(lambda: relieved.append(1))
@@ -64,7 +64,7 @@ def test_client_with_many_waiting_rows_is_skipped_until_fewer_wait() -> None:
     assert relieved == [1]
 
 
-def test_single_client_is_never_skipped() -> None:
+def test_a_single_client_is_never_skipped() -> None:
     shares = Shares(lanes=100, is_wanted=lambda: False)
     shares.look(Counter(slow=1000))
     assert not shares.crowded
@@ -74,7 +74,7 @@ def test_single_client_is_never_skipped() -> None:
 MANY = "insert into pgsched.executions (client_id, target, fire_at) select %s, %s, now() from generate_series(1, %s)"
 
 
-async def test_client_with_hanging_handlers_leaves_lanes_to_other_clients(db: Connection, running: Running) -> None:
+async def test_a_client_with_hanging_handlers_leaves_lanes_to_other_clients(db: Connection, running: Running) -> None:
     app, go, hanging = App(), asyncio.Event(), list[int]()
 
     @app.handler("hang")

@@ -29,7 +29,7 @@ def telling(first: Exception | None = None) -> tuple[App, Told, asyncio.Event]:
     return app, told, begun
 
 
-async def test_attempt_ended_by_a_drain_counts_as_a_delivery(db: Connection, running: Running) -> None:
+async def test_an_attempt_ended_by_a_drain_counts_as_a_delivery(db: Connection, running: Running) -> None:
     app, told, begun = telling()
     async with running(app, drain_timeout=0.1):
         await db.execute(SCHEDULE)
@@ -39,7 +39,7 @@ async def test_attempt_ended_by_a_drain_counts_as_a_delivery(db: Connection, run
     assert told == [(1, 1), (1, 2)]
 
 
-async def test_snoozed_attempt_counts_as_a_delivery(db: Connection, running: Running) -> None:
+async def test_a_snoozed_attempt_counts_as_a_delivery(db: Connection, running: Running) -> None:
     app, told, _ = telling(Snooze(timedelta(seconds=1)))
     async with running(app):
         await db.execute(SCHEDULE)
@@ -47,7 +47,7 @@ async def test_snoozed_attempt_counts_as_a_delivery(db: Connection, running: Run
     assert told == [(1, 1), (1, 2)]
 
 
-async def test_failed_attempt_counts_as_a_delivery(db: Connection, running: Running) -> None:
+async def test_a_failed_attempt_counts_as_a_delivery(db: Connection, running: Running) -> None:
     app, told, _ = telling(ValueError())
     async with running(app):
         await db.execute(SCHEDULE)

@@ -146,7 +146,7 @@ async def grown(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.005)
 
 
-async def test_new_dispatcher_has_room_for_two_rows_per_lane(dispatcher: Dispatcher) -> None:
+async def test_a_new_dispatcher_has_room_for_two_rows_per_lane(dispatcher: Dispatcher) -> None:
     assert dispatcher.capacity == dispatcher.free == 2 * LANES
 
 
@@ -280,7 +280,7 @@ async def hand_back(db: Connection, worker: Worker) -> None:
 
 
 @pytest.mark.timed
-async def test_handed_back_rows_are_executed_once_there_is_room(
+async def test_handed_back_rows_are_executed_when_there_is_room(
     db: Connection, running: Running, slowing: tuple[App, asyncio.Event, list[str]]
 ) -> None:
     app, go, calls = slowing
@@ -303,7 +303,7 @@ async def test_handed_back_rows_are_claimed_again_before_the_next_poll(
         await until_history(db, 1500, seconds=20)
 
 
-async def test_row_beyond_its_clients_relevancy_window_expires(
+async def test_a_row_beyond_its_clients_relevancy_window_expires(
     dispatcher: Dispatcher, settled: Settled, gate: Gate
 ) -> None:
     late = [row._replace(client_id="brief") for row in rows(1, fire_at=-61_000_000)]
@@ -311,14 +311,14 @@ async def test_row_beyond_its_clients_relevancy_window_expires(
     assert await settled.wait_for(Late, 1) == [late[0].id]
 
 
-async def test_row_delayed_by_jitter_does_not_expire(dispatcher: Dispatcher, settled: Settled, gate: Gate) -> None:
+async def test_a_row_delayed_by_jitter_does_not_expire(dispatcher: Dispatcher, settled: Settled, gate: Gate) -> None:
     gate.opened.set()
     spread = [row._replace(client_id="brief", start_at=-1_000_000) for row in rows(1, fire_at=-61_000_000)]
     dispatcher.submit(spread)
     assert await settled.wait_for(Succeeded, 1) == [spread[0].id]
 
 
-async def test_row_option_relevant_for_overrides_the_clients_default(
+async def test_a_rows_relevant_for_overrides_the_clients_default(
     dispatcher: Dispatcher, settled: Settled, gate: Gate
 ) -> None:
     gate.opened.set()
@@ -327,7 +327,7 @@ async def test_row_option_relevant_for_overrides_the_clients_default(
     assert await settled.wait_for(Succeeded, 1) == [late[0].id]
 
 
-async def test_backfilled_row_ignores_its_clients_relevancy_window(
+async def test_a_backfilled_row_ignores_its_clients_relevancy_window(
     dispatcher: Dispatcher, settled: Settled, gate: Gate
 ) -> None:
     gate.opened.set()

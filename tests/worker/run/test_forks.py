@@ -49,7 +49,7 @@ async def db(at_work: tuple[str, Process]) -> AsyncIterator[Connection]:
         ("fork_by_a_library", "library", "0"),
     ],
 )
-async def test_forked_child_that_leaves_its_handler_exits(
+async def test_a_forked_child_that_leaves_its_handler_exits(
     db: Connection, at_work: tuple[str, Process], handler: str, how: str, status: str
 ) -> None:
     process = at_work[1]

@@ -20,7 +20,7 @@ ONCE = '{"max_attempts": 1}'
 
 
 @pytest.mark.parametrize("is_async", [True, False])
-async def test_handler_exception_is_logged_with_its_traceback(
+async def test_a_handlers_exception_is_logged_with_its_traceback(
     db: Connection, running: Running, recorder: Recorder, is_async: bool
 ) -> None:
     app = App()
@@ -45,7 +45,7 @@ async def test_handler_exception_is_logged_with_its_traceback(
     assert await value(db, "select reason from pgsched.history") == "LookupError: no such merchant"
 
 
-async def test_handler_timeout_is_logged_with_the_place_where_it_waited(
+async def test_a_timeout_is_logged_with_the_place_where_the_handler_waited(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     app = App()
@@ -65,7 +65,7 @@ async def test_handler_timeout_is_logged_with_the_place_where_it_waited(
     assert "in wait_for_the_bank" in str(told["traceback"])
 
 
-async def test_base_exception_raised_by_a_handler_is_logged(
+async def test_a_base_exception_raised_by_a_handler_is_logged(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     app = App()
@@ -83,13 +83,13 @@ async def test_base_exception_raised_by_a_handler_is_logged(
 
 
 @pytest.mark.parametrize("error", [Fail("the account is closed"), Retry("busy")])
-def test_fail_or_retry_raised_by_a_handler_is_logged(recorder: Recorder, error: Exception) -> None:
+def test_a_fail_or_retry_raised_by_a_handler_is_logged(recorder: Recorder, error: Exception) -> None:
     FailureLog(Events(recorder)).note(execution("python:work"), error)
     [told] = recorder.named("handler.failed")
     assert told["reason"] == f"{type(error).__name__}: {error}"
 
 
-def test_repeated_failures_of_one_target_are_logged_five_times(recorder: Recorder) -> None:
+def test_repeated_failures_of_one_target_are_logged_about_five_times(recorder: Recorder) -> None:
     failures = FailureLog(Events(recorder))
     for _ in range(1000):
         failures.note(execution("python:work"), ValueError("no"))
@@ -98,7 +98,7 @@ def test_repeated_failures_of_one_target_are_logged_five_times(recorder: Recorde
     assert recorder.named("handler.failed")[-1]["target"] == "python:other"
 
 
-def test_next_logged_failure_says_how_many_were_not_logged(recorder: Recorder) -> None:
+def test_the_next_logged_failure_says_how_many_failures_were_not_logged(recorder: Recorder) -> None:
     failures = FailureLog(Events(recorder))
     for _ in range(30):
         failures.note(execution("python:work"), ValueError("no"))
@@ -114,7 +114,7 @@ def deep(error: Exception, levels: int) -> None:
 
 
 @pytest.mark.parametrize("error", [ValueError("x" * 1_000_000), RecursionError("deep")])
-def test_logged_traceback_and_reason_are_bounded(recorder: Recorder, error: Exception) -> None:
+def test_the_logged_traceback_and_reason_are_bounded(recorder: Recorder, error: Exception) -> None:
     with pytest.raises(type(error)) as raised:
         deep(error, 400)
     FailureLog(Events(recorder)).note(execution("python:work"), raised.value)
@@ -178,7 +178,7 @@ ODD: dict[str, Callable[[], Exception]] = {
 
 
 @pytest.mark.parametrize("is_async", [True, False])
-async def test_pathological_exception_is_an_ordinary_failure(
+async def test_a_pathological_exception_is_handled_as_an_ordinary_failure(
     db: Connection, running: Running, recorder: Recorder, is_async: bool
 ) -> None:
     app = App()
@@ -201,13 +201,13 @@ async def test_pathological_exception_is_an_ordinary_failure(
     assert max(len(str(one["traceback"])) for one in told) <= LONGEST_TRACEBACK
 
 
-def test_exception_is_converted_to_a_string_once(recorder: Recorder) -> None:
+def test_an_exception_is_converted_to_a_string_once(recorder: Recorder) -> None:
     Told.count = 0
     FailureLog(Events(recorder)).note(execution("python:work"), Raised(Large()))
     assert Told.count == 1
 
 
-async def test_threaded_handlers_exception_is_described_in_its_thread(
+async def test_a_threaded_handlers_exception_is_described_in_its_thread(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     app, described_in = App(), list[str]()
@@ -228,7 +228,7 @@ async def test_threaded_handlers_exception_is_described_in_its_thread(
     assert all(name.startswith(THREAD_NAME) for name in described_in)
 
 
-def test_traceback_shows_the_cause_of_an_exception(recorder: Recorder) -> None:
+def test_the_traceback_shows_an_exceptions_cause(recorder: Recorder) -> None:
     def fetch() -> None:
         raise TimeoutError("the bank does not answer")
 
@@ -248,7 +248,7 @@ def test_traceback_shows_the_cause_of_an_exception(recorder: Recorder) -> None:
     assert told.endswith("ValueError: not charged\n")
 
 
-def test_traceback_shows_the_members_of_an_exception_group(recorder: Recorder) -> None:
+def test_the_traceback_shows_an_exception_groups_members(recorder: Recorder) -> None:
     group = ExceptionGroup("two of three", [ValueError("one"), LookupError("another")])
     FailureLog(Events(recorder)).note(execution("python:work"), group)
     told = str(recorder.named("handler.failed")[0]["traceback"])

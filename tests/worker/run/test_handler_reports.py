@@ -24,7 +24,7 @@ PROGRESS = "select jsonb_build_array(round(fraction::numeric, 2), note, checkpoi
 
 
 @pytest.mark.parametrize("is_async", [True, False])
-async def test_progress_is_shown_and_the_next_attempt_resumes_from_it(
+async def test_progress_is_shown_and_the_next_attempt_gets_the_checkpoint(
     db: Connection, running: Running, is_async: bool
 ) -> None:
     app, may_go_on = App(), Future[None]()
@@ -64,7 +64,7 @@ async def leased(db: Connection, *, token: int) -> HandlerReport:
     return HandlerReport(id, token)
 
 
-async def test_partial_report_keeps_other_values_but_replaces_the_note(db: Connection) -> None:
+async def test_a_partial_report_keeps_other_values_but_replaces_the_note(db: Connection) -> None:
     row = await leased(db, token=7)
     for said in (
         {"fraction": 0.25, "note": "a quarter"},
@@ -76,7 +76,7 @@ async def test_partial_report_keeps_other_values_but_replaces_the_note(db: Conne
     assert await value(db, PROGRESS) == [0.5, None, [2]]
 
 
-async def test_report_with_a_stale_lease_is_refused_and_valid_ones_are_kept(db: Connection) -> None:
+async def test_a_report_with_a_stale_lease_is_refused_and_valid_reports_are_kept(db: Connection) -> None:
     lost, held = await leased(db, token=7), await leased(db, token=8)
     said = [row._replace(checkpoint="1") for row in (lost._replace(token=6), held)]
     assert await handler_reports.keep(db, said) == {held.id}
@@ -94,7 +94,7 @@ async def test_reports_of_ended_executions_are_deleted(db: Connection) -> None:
     assert await value(db, "select execution_id from pgsched.progress") == rows[1].id
 
 
-async def test_checkpoint_after_losing_the_lease_raises_stale_lease(db: Connection, database_url: str) -> None:
+async def test_a_checkpoint_after_losing_the_lease_raises_stale_lease(db: Connection, database_url: str) -> None:
     row = await leased(db, token=7)
     kept = Reports(Link(database_url, "reports", raw=False))
     loop = asyncio.get_running_loop()
@@ -110,7 +110,7 @@ async def test_checkpoint_after_losing_the_lease_raises_stale_lease(db: Connecti
         await kept.close()
 
 
-async def test_checkpoint_fails_and_progress_is_dropped_during_an_outage() -> None:
+async def test_during_an_outage_checkpoints_fail_and_progress_is_dropped() -> None:
     kept = Reports(Link("postgresql://nobody@127.0.0.1:1/nowhere", "reports", raw=False))
     try:
         kept.progress(execution("python:copy"), 0.5, None)
@@ -124,7 +124,7 @@ async def test_checkpoint_fails_and_progress_is_dropped_during_an_outage() -> No
         await kept.close()
 
 
-async def test_closing_fails_waiting_and_later_checkpoints(database_url: str) -> None:
+async def test_waiting_and_later_checkpoints_fail_when_reports_are_closed(database_url: str) -> None:
     kept = Reports(Link(database_url, "reports", raw=False))
     waiting: list[Future[None]] = [Future(), Future()]
     kept.checkpoint(execution("python:copy"), "1", waiting[0])

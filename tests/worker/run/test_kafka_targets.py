@@ -4,7 +4,7 @@ from tests.delivery.kafka_cluster import kafka_cluster
 from tests.worker.conftest import Connection, Running, until_history, value
 
 
-async def test_execution_is_settled_once_its_message_is_confirmed(db: Connection, running: Running) -> None:
+async def test_an_execution_is_settled_after_its_message_is_confirmed(db: Connection, running: Running) -> None:
     with kafka_cluster() as cluster:
         cluster.create("orders")
         async with running(kafka_brokers=cluster.brokers):

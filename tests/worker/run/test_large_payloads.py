@@ -35,7 +35,7 @@ async def test_large_payloads_arrive_whole(db: Connection, running: Running) -> 
     assert await value(db, "select max(attempt) from pgsched.history") == 1
 
 
-async def test_large_callback_body_arrives_whole(db: Connection, running: Running) -> None:
+async def test_a_large_callback_body_arrives_whole(db: Connection, running: Running) -> None:
     async with receiving() as receiver, running():
         await db.execute(LARGE.encode(), [receiver.url, 1, 10_000])
         await until_history(db, 1)
@@ -69,7 +69,7 @@ async def test_payloads_in_memory_stay_within_in_hand_bytes(db: Connection, runn
     assert await value(db, "select max(attempt) from pgsched.history") == 1
 
 
-async def test_compressed_payloads_count_with_their_full_size(db: Connection, running: Running) -> None:
+async def test_compressed_payloads_count_at_their_uncompressed_size(db: Connection, running: Running) -> None:
     app, go, sizes = App(), asyncio.Event(), list[int]()
 
     @app.handler("hold")
@@ -86,7 +86,7 @@ async def test_compressed_payloads_count_with_their_full_size(db: Connection, ru
         await until_history(db, 8, seconds=40)
 
 
-async def test_payload_equal_to_the_placeholder_is_delivered_unchanged(db: Connection, running: Running) -> None:
+async def test_a_payload_equal_to_the_placeholder_is_delivered_unchanged(db: Connection, running: Running) -> None:
     app, got = App(), list[Any]()
 
     @app.handler("take")
@@ -99,7 +99,7 @@ async def test_payload_equal_to_the_placeholder_is_delivered_unchanged(db: Conne
     assert got == [{"pgsched": "kept back"}]
 
 
-async def test_memory_of_large_results_is_freed_once_they_are_settled(db: Connection, running: Running) -> None:
+async def test_large_results_memory_is_freed_after_settling(db: Connection, running: Running) -> None:
     app = App()
 
     @app.handler("report")

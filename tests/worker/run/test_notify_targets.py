@@ -25,9 +25,7 @@ async def listening(database_url: str, channel: str = "orders") -> Connection:
     return listener
 
 
-async def test_listener_receives_the_payload_of_each_execution(
-    db: Connection, running: Running, database_url: str
-) -> None:
+async def test_a_listener_receives_each_executions_payload(db: Connection, running: Running, database_url: str) -> None:
     async with await listening(database_url) as listener, running():
         for _ in range(3):
             await db.execute("select pgsched.schedule('notify:orders', '{\"order\": 42}')")
@@ -36,13 +34,13 @@ async def test_listener_receives_the_payload_of_each_execution(
     assert await value(db, "select count(*) from pgsched.executions") == 0
 
 
-async def test_notification_without_a_payload_is_empty(db: Connection, running: Running, database_url: str) -> None:
+async def test_a_notification_without_a_payload_is_empty(db: Connection, running: Running, database_url: str) -> None:
     async with await listening(database_url) as listener, running():
         await db.execute("select pgsched.schedule('notify:orders')")
         assert await heard(listener, 1) == [("orders", "")]
 
 
-async def test_payload_of_the_maximum_size_is_sent(db: Connection, running: Running, database_url: str) -> None:
+async def test_a_payload_of_the_maximum_size_is_sent(db: Connection, running: Running, database_url: str) -> None:
     text = json.dumps("x" * 7997)
     async with await listening(database_url) as listener, running():
         await db.execute("select pgsched.schedule('notify:orders', %s::jsonb)", [text])
@@ -60,7 +58,7 @@ async def test_payload_of_the_maximum_size_is_sent(db: Connection, running: Runn
         ),
     ],
 )
-async def test_payload_that_cannot_be_sent_fails_at_once_with_advice(
+async def test_a_payload_that_cannot_be_sent_fails_at_once_with_advice(
     db: Connection, running: Running, target: str, payload: str, says: str
 ) -> None:
     async with running():
@@ -70,7 +68,7 @@ async def test_payload_that_cannot_be_sent_fails_at_once_with_advice(
     assert await value(db, "select attempt from pgsched.history") == 1
 
 
-async def test_on_success_target_of_a_notification_is_called(db: Connection, running: Running) -> None:
+async def test_a_notifications_on_success_target_is_called(db: Connection, running: Running) -> None:
     async with running():
         await db.execute("select pgsched.schedule('notify:orders', options => '{\"on_success\": \"notify:told\"}')")
         await until_history(db, 2)
@@ -78,7 +76,7 @@ async def test_on_success_target_of_a_notification_is_called(db: Connection, run
     assert targets == ["notify:orders", "notify:told"]
 
 
-async def test_success_is_not_recorded_for_a_client_that_keeps_only_failures(
+async def test_a_success_is_not_recorded_for_a_client_that_keeps_only_failures(
     db: Connection, running: Running, database_url: str
 ) -> None:
     await db.execute("insert into pgsched.clients (client_id, keep) values ('quiet', 'failures')")

@@ -16,7 +16,7 @@ ONCE = """select pgsched.schedule(%s, options => '{"max_attempts": 1}')"""
 BEGUN = "select count(*) from pgsched.executions where begun = lease_token"
 
 
-async def test_start_of_an_only_attempt_is_recorded_while_it_runs(db: Connection, running: Running) -> None:
+async def test_an_only_attempts_start_is_recorded_while_it_runs(db: Connection, running: Running) -> None:
     app, go, begun = App(), asyncio.Event(), asyncio.Event()
 
     @app.handler("wait")
@@ -35,7 +35,7 @@ async def test_start_of_an_only_attempt_is_recorded_while_it_runs(db: Connection
         await until_history(db, 2)
 
 
-async def test_row_waiting_for_a_slot_is_not_recorded_as_begun(db: Connection, running: Running) -> None:
+async def test_a_row_waiting_for_a_slot_is_not_recorded_as_begun(db: Connection, running: Running) -> None:
     app, go, begun = App(), threading.Event(), threading.Event()
 
     @app.handler("keep")
@@ -53,7 +53,7 @@ async def test_row_waiting_for_a_slot_is_not_recorded_as_begun(db: Connection, r
         await until_history(db, 2)
 
 
-async def test_row_leased_elsewhere_before_its_start_is_not_called(
+async def test_a_row_leased_elsewhere_before_its_start_is_not_called(
     db: Connection, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app, called = App(), list[str]()
@@ -77,7 +77,7 @@ async def test_row_leased_elsewhere_before_its_start_is_not_called(
     assert await value(db, "select lease_token = 99 from pgsched.executions")
 
 
-async def test_row_whose_lease_becomes_doubtful_at_its_start_is_handed_back(
+async def test_a_row_whose_lease_becomes_doubtful_at_its_start_is_handed_back(
     db: Connection, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app, noted = App(), list[bool | str]()
@@ -106,7 +106,7 @@ async def _is_empty(found: object) -> bool:
     return not found
 
 
-async def test_only_attempt_ended_by_a_drain_is_not_repeated(db: Connection, running: Running) -> None:
+async def test_an_only_attempt_ended_by_a_drain_is_not_repeated(db: Connection, running: Running) -> None:
     app, begun = App(), asyncio.Event()
 
     @app.handler("endless")

@@ -11,7 +11,7 @@ from tests.worker.conftest import Connection, Running, until, until_history, val
 SOON = "update pgsched.executions set fire_at = now() where fire_at > now() and lease_token is null returning 1"
 
 
-async def test_snooze_consumes_no_attempt(db: Connection, running: Running) -> None:
+async def test_a_snooze_consumes_no_attempt(db: Connection, running: Running) -> None:
     app, attempts = App(), list[int]()
 
     @app.handler("poll")
@@ -30,7 +30,7 @@ async def test_snooze_consumes_no_attempt(db: Connection, running: Running) -> N
     assert await value(db, "select count(*) from pgsched.attempts") == 0
 
 
-async def test_snooze_keeps_the_nominal_instant_and_records_its_reason(db: Connection, running: Running) -> None:
+async def test_a_snooze_keeps_the_nominal_instant_and_records_its_reason(db: Connection, running: Running) -> None:
     app = App()
 
     @app.handler("poll")
@@ -45,7 +45,7 @@ async def test_snooze_keeps_the_nominal_instant_and_records_its_reason(db: Conne
     assert await value(db, "select reason from pgsched.executions") == "not ready"
 
 
-async def test_job_is_planned_once_however_often_its_run_snoozes(db: Connection, running: Running) -> None:
+async def test_a_job_is_planned_once_however_often_its_run_snoozes(db: Connection, running: Running) -> None:
     app, calls = App(), list[int]()
 
     @app.handler("poll")

@@ -12,7 +12,7 @@ import uvloop
 
 from pgsched.worker.run.precise_timer import PreciseTimer
 
-LATE = 0.02  # for slow machines; an idle one needs a fiftieth
+LATE = 0.02  # for slow machines; an idle machine needs a fiftieth
 LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
     "asyncio": asyncio.new_event_loop,
     "uvloop": uvloop.new_event_loop,
@@ -67,7 +67,7 @@ async def rings_until(make_alarm: MakeTimer, moment: float, bell: Bell) -> list[
     return bell.rang
 
 
-def test_timer_rings_once(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
+def test_a_timer_rings_once(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
     async def rung() -> int:
         bell = Bell()
         alarm = make_alarm(bell.ring)
@@ -93,18 +93,18 @@ async def lateness(make_alarm: MakeTimer) -> list[float]:
     return late
 
 
-def test_timer_never_rings_early(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
+def test_a_timer_never_rings_early(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
     assert min(runner.run(lateness(make_alarm))) >= 0
 
 
 @pytest.mark.timed
-def test_timer_rings_soon_after_its_moment(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
+def test_a_timer_rings_soon_after_its_moment(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
     assert statistics.median(runner.run(lateness(make_alarm))) < LATE
 
 
 @pytest.mark.timed
 @pytest.mark.parametrize("ago", [0.0, 0.001, 3600.0])
-def test_timer_set_in_the_past_rings_at_once(runner: asyncio.Runner, make_alarm: MakeTimer, ago: float) -> None:
+def test_a_timer_set_in_the_past_rings_at_once(runner: asyncio.Runner, make_alarm: MakeTimer, ago: float) -> None:
     async def waited() -> float:
         bell = Bell()
         alarm = make_alarm(bell.ring)
@@ -137,7 +137,7 @@ def test_setting_a_timer_again_replaces_its_moment(
     assert waited < 10
 
 
-def test_timer_can_be_set_again_after_it_rang(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
+def test_a_timer_can_be_set_again_after_it_rang(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
     async def rung() -> int:
         bell = Bell()
         alarm = make_alarm(bell.ring)
@@ -150,7 +150,7 @@ def test_timer_can_be_set_again_after_it_rang(runner: asyncio.Runner, make_alarm
     assert runner.run(rung()) == 3
 
 
-def test_due_timer_moved_before_it_rings_does_not_ring(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
+def test_a_due_timer_moved_before_it_rings_does_not_ring(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
     async def rung() -> int:
         bell = Bell()
         alarms: list[PreciseTimer] = []
@@ -172,7 +172,7 @@ def test_due_timer_moved_before_it_rings_does_not_ring(runner: asyncio.Runner, m
     assert runner.run(rung()) == 1
 
 
-def test_cancelled_timer_does_not_ring(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
+def test_a_cancelled_timer_does_not_ring(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
     async def rung() -> list[float]:
         bell = Bell()
         alarm = make_alarm(bell.ring)
@@ -186,7 +186,7 @@ def test_cancelled_timer_does_not_ring(runner: asyncio.Runner, make_alarm: MakeT
     assert runner.run(rung()) == []
 
 
-def test_cancelled_timer_can_be_set_again(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
+def test_a_cancelled_timer_can_be_set_again(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
     async def rung() -> int:
         bell = Bell()
         alarm = make_alarm(bell.ring)
@@ -200,7 +200,7 @@ def test_cancelled_timer_can_be_set_again(runner: asyncio.Runner, make_alarm: Ma
     assert runner.run(rung()) == 1
 
 
-def test_closed_timer_does_not_ring(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
+def test_a_closed_timer_does_not_ring(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
     async def rung() -> list[float]:
         bell = Bell()
         alarm = make_alarm(bell.ring)
@@ -212,7 +212,7 @@ def test_closed_timer_does_not_ring(runner: asyncio.Runner, make_alarm: MakeTime
     assert runner.run(rung()) == []
 
 
-def test_closed_timer_leaves_no_file_descriptor(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
+def test_a_closed_timer_leaves_no_file_descriptor(runner: asyncio.Runner, make_alarm: MakeTimer) -> None:
     async def left() -> set[str]:
         before = open_files()
         alarm = make_alarm(lambda: None)

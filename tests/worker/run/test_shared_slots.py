@@ -1,4 +1,4 @@
-"""A client with slow attempts gets only its share of threads, sessions and connections; others continue."""
+"""A client with slow attempts gets only its share of threads, sessions and connections; other clients continue."""
 
 import asyncio
 import threading
@@ -46,7 +46,7 @@ async def clients(db: Connection, *names: str) -> None:
 
 
 async def served_beside(db: Connection, slow: str, target: str, quick: str) -> None:
-    """Start 60 executions of the slow client that hang, then deliver some of another client, one after another."""
+    """Start 60 executions of the slow client that hang, then deliver another client's executions one by one."""
     await db.execute(MANY.encode(), ["slow", slow, 60])
     await until(lambda: value(db, "select count(*) > 20 from pgsched.executions where lease_token is not null"))
     for done in range(1, 4):

@@ -27,7 +27,7 @@ def go() -> Iterator[threading.Event]:
     event.set()
 
 
-async def test_timeout_excludes_waiting_for_a_thread(db: Connection, running: Running) -> None:
+async def test_a_timeout_excludes_waiting_for_a_thread(db: Connection, running: Running) -> None:
     app, calls = App(), Counter[str]()
 
     @app.handler("slow")
@@ -36,13 +36,13 @@ async def test_timeout_excludes_waiting_for_a_thread(db: Connection, running: Ru
         time.sleep(0.3)
 
     async with running(app, concurrency=3, handler_threads=1):
-        await db.execute(MANY, ["python:slow", BRIEF, 8])  # the last one waits over twice its timeout
+        await db.execute(MANY, ["python:slow", BRIEF, 8])  # the last execution waits over twice its timeout
         await until_history(db, 8, seconds=30)
     assert set(calls.values()) == {1}
     assert await value(db, "select max(attempt) from pgsched.history") == 1
 
 
-async def test_timeout_excludes_waiting_for_an_http_connection(
+async def test_a_timeout_excludes_waiting_for_an_http_connection(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     async def slow(request: Request, writer: asyncio.StreamWriter) -> None:
@@ -59,7 +59,7 @@ async def test_timeout_excludes_waiting_for_an_http_connection(
     assert not recorder.named("target.sidelined")
 
 
-async def test_timeout_excludes_waiting_for_a_database_connection(
+async def test_a_timeout_excludes_waiting_for_a_database_connection(
     db: Connection, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pgsched.scheduler.assembly._HANDLER_CONNECTIONS", 1)
@@ -75,7 +75,7 @@ async def test_timeout_excludes_waiting_for_a_database_connection(
     assert await value(db, "select max(attempt) from pgsched.history") == 1
 
 
-async def test_row_waiting_for_a_thread_takes_no_lane(db: Connection, running: Running, go: threading.Event) -> None:
+async def test_a_row_waiting_for_a_thread_takes_no_lane(db: Connection, running: Running, go: threading.Event) -> None:
     app = App()
     app.handler("blocking")(lambda: go.wait(30) and None)
 
@@ -92,7 +92,7 @@ async def test_row_waiting_for_a_thread_takes_no_lane(db: Connection, running: R
         await until_history(db, 6)
 
 
-async def test_row_waiting_too_long_for_a_slot_is_postponed(
+async def test_a_row_waiting_too_long_for_a_slot_is_postponed(
     db: Connection, running: Running, recorder: Recorder, go: threading.Event
 ) -> None:
     app = App()
@@ -115,7 +115,7 @@ async def test_row_waiting_too_long_for_a_slot_is_postponed(
     assert await value(db, "select max(attempt) from pgsched.history") == 1
 
 
-async def test_timed_out_handler_frees_its_slot_for_the_next_row(
+async def test_a_timed_out_handler_frees_its_slot_for_the_next_row(
     db: Connection, running: Running, go: threading.Event
 ) -> None:
     app, begun = App(), list[str]()
@@ -133,7 +133,7 @@ async def test_timed_out_handler_frees_its_slot_for_the_next_row(
         assert begun == ["first", "second"]
 
 
-async def test_rows_of_a_client_with_too_many_leftover_threads_are_postponed(
+async def test_a_clients_rows_are_postponed_if_too_many_threads_are_left_over(
     db: Connection, running: Running, recorder: Recorder, go: threading.Event
 ) -> None:
     app, begun = App(), list[int]()

@@ -1,4 +1,4 @@
-"""Rows of several clients start in rounds: hundreds of rows of one client do not delay the others."""
+"""Rows of several clients start in rounds: one client's hundreds of rows do not delay other clients."""
 
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.worker.run.start_order import StartOrder
@@ -30,7 +30,7 @@ def filled(*counts: tuple[str, int], wanted: bool = True) -> StartOrder:
     return rounds
 
 
-def test_row_behind_another_clients_hundreds_starts_in_the_first_round() -> None:
+def test_a_row_behind_another_clients_300_rows_starts_in_the_first_round() -> None:
     rounds = filled(("many", 300), ("one", 1))
     assert len(rounds) == 301
     assert started(rounds).index("one-00") == 8
@@ -42,7 +42,7 @@ def test_each_clients_rows_start_in_their_order() -> None:
     assert [name for name in found if name.startswith("b")] == [f"b-{n:02}" for n in range(20)]
 
 
-def test_row_added_during_a_round_waits_behind_its_clients_rows() -> None:
+def test_a_row_added_during_a_round_waits_behind_its_clients_rows() -> None:
     rounds = filled(("a", 30))
     for _ in range(3):
         rounds.now.popleft()
@@ -51,19 +51,19 @@ def test_row_added_during_a_round_waits_behind_its_clients_rows() -> None:
     assert started(rounds) == [*(f"a-{n:02}" for n in range(3, 8)), "b-00", *(f"a-{n:02}" for n in range(8, 31))]
 
 
-def test_row_added_after_a_finished_round_starts_at_once() -> None:
+def test_a_row_added_after_a_finished_round_starts_at_once() -> None:
     rounds = filled(("a", 8))
     assert len(started(rounds)) == 8
     rounds.add(row("a", 8))
     assert started(rounds) == ["a-08"]
 
 
-def test_rows_of_a_single_client_start_in_one_round() -> None:
+def test_a_single_clients_rows_start_in_one_round() -> None:
     rounds = filled(("a", 100), wanted=False)
     assert len(rounds.now) == 100
 
 
-def test_row_that_would_start_last_is_taken_back_first() -> None:
+def test_the_row_that_would_start_last_is_taken_back_first() -> None:
     rounds = filled(("a", 100), ("b", 5))
     assert rounds.take_last().id.decode() == "a       00000099"
     assert len([*rounds]) == len(rounds) == 104

@@ -1,4 +1,4 @@
-"""A run that was ended in the database is stopped in its worker; a mere notification does not stop one."""
+"""A run that was ended in the database is stopped in its worker; a notification alone does not stop a run."""
 
 import asyncio
 import contextlib
@@ -31,7 +31,7 @@ def slow() -> tuple[App, asyncio.Event, asyncio.Event, asyncio.Event]:
 Slow = tuple[App, asyncio.Event, asyncio.Event, asyncio.Event]
 
 
-async def test_deleted_run_is_stopped_by_a_notification(db: Connection, running: Running, slow: Slow) -> None:
+async def test_a_deleted_run_is_stopped_by_a_notification(db: Connection, running: Running, slow: Slow) -> None:
     app, started, stopped, _ = slow
     async with running(app), asyncio.timeout(20):
         id = await value(db, "select pgsched.schedule('python:slow')")
@@ -41,7 +41,7 @@ async def test_deleted_run_is_stopped_by_a_notification(db: Connection, running:
         await stopped.wait()
 
 
-async def test_cancelled_run_is_stopped_and_stays_cancelled(db: Connection, running: Running, slow: Slow) -> None:
+async def test_a_cancelled_run_is_stopped_and_stays_cancelled(db: Connection, running: Running, slow: Slow) -> None:
     app, started, stopped, _ = slow
     async with running(app), asyncio.timeout(20):
         id = await value(db, "select pgsched.schedule('python:slow', ordering_key => 'one')")
@@ -50,7 +50,7 @@ async def test_cancelled_run_is_stopped_and_stays_cancelled(db: Connection, runn
         started.clear()
         assert await value(db, "select pgsched.cancel(id => %s, note => 'already paid')", id)
         await stopped.wait()
-        await started.wait()  # the next one of its ordering key
+        await started.wait()  # the next execution of the ordering key
         assert not await value(db, "select pgsched.cancel(id => %s)", id)
         assert await value(db, "select pgsched.cancel(id => %s)", next_id)
         await until_history(db, 2, status="cancelled")
@@ -58,7 +58,9 @@ async def test_cancelled_run_is_stopped_and_stays_cancelled(db: Connection, runn
     assert ends == [(id, 1, "already paid"), (next_id, 1, "cancelled")]
 
 
-async def test_deleted_run_is_stopped_even_without_a_notification(db: Connection, running: Running, slow: Slow) -> None:
+async def test_a_deleted_run_is_stopped_even_without_a_notification(
+    db: Connection, running: Running, slow: Slow
+) -> None:
     app, started, stopped, _ = slow
     async with running(app, lease=2.0), asyncio.timeout(20):
         await db.execute("select pgsched.schedule('python:slow')")
@@ -67,7 +69,7 @@ async def test_deleted_run_is_stopped_even_without_a_notification(db: Connection
         await stopped.wait()
 
 
-async def test_ordering_key_waits_until_a_cancelled_call_ends(db: Connection, running: Running) -> None:
+async def test_an_ordering_key_waits_until_a_cancelled_call_ends(db: Connection, running: Running) -> None:
     app, started, go, calls = App(), asyncio.Event(), asyncio.Event(), list[str]()
 
     @app.handler("slow")
@@ -92,7 +94,7 @@ async def test_ordering_key_waits_until_a_cancelled_call_ends(db: Connection, ru
     assert await value(db, "select count(*) from pgsched.blocked_keys") == 0
 
 
-async def test_ordering_key_waits_for_a_cancelled_calls_leftover_thread(db: Connection, running: Running) -> None:
+async def test_an_ordering_key_waits_for_a_cancelled_calls_leftover_thread(db: Connection, running: Running) -> None:
     app, started, go, calls = App(), threading.Event(), threading.Event(), list[str]()
 
     @app.handler("slow")
@@ -118,7 +120,7 @@ async def test_ordering_key_waits_for_a_cancelled_calls_leftover_thread(db: Conn
     assert calls == ["first begins", "first ends", "second begins", "second ends"]
 
 
-async def test_ordering_key_is_unblocked_when_a_cancelled_runs_lease_expires(db: Connection) -> None:
+async def test_an_ordering_key_is_unblocked_when_a_cancelled_runs_lease_expires(db: Connection) -> None:
     await db.execute(
         "insert into pgsched.blocked_keys (client_id, ordering_key, partition, execution_id, until)"
         " select 'default', 'one', 0, pgsched_internal.new_id(), now() - interval '1 s'"
@@ -126,7 +128,7 @@ async def test_ordering_key_is_unblocked_when_a_cancelled_runs_lease_expires(db:
     assert not await value(db, "select pgsched_internal.is_blocked(0::smallint, 'default', 'one')")
 
 
-async def test_http_request_of_a_cancelled_run_is_aborted(db: Connection, running: Running) -> None:
+async def test_a_cancelled_runs_http_request_is_aborted(db: Connection, running: Running) -> None:
     asked, gone = asyncio.Event(), asyncio.Event()
 
     async def hangs(request: Request, writer: asyncio.StreamWriter) -> None:
@@ -143,7 +145,9 @@ async def test_http_request_of_a_cancelled_run_is_aborted(db: Connection, runnin
     assert await value(db, "select count(*) from pgsched.executions") == 0
 
 
-async def test_run_that_has_not_ended_ignores_a_stop_notification(db: Connection, running: Running, slow: Slow) -> None:
+async def test_a_run_that_has_not_ended_ignores_a_stop_notification(
+    db: Connection, running: Running, slow: Slow
+) -> None:
     app, started, stopped, go = slow
     async with running(app) as worker, asyncio.timeout(20):
         id = await value(db, "select pgsched.schedule('python:slow')")

@@ -16,7 +16,7 @@ async def stop(done: list[int]) -> None:
         done.append(number)
 
 
-def test_stopped_loop_is_resumed(recorder: Recorder) -> None:
+def test_a_stopped_loop_is_resumed(recorder: Recorder) -> None:
     done: list[int] = []
 
     async def work() -> None:
@@ -27,7 +27,7 @@ def test_stopped_loop_is_resumed(recorder: Recorder) -> None:
     assert len(recorder.named("loop.stopped")) == 3
 
 
-def test_exception_raised_by_the_work_propagates(recorder: Recorder) -> None:
+def test_an_exception_raised_by_the_work_propagates(recorder: Recorder) -> None:
     async def work() -> None:
         raise RuntimeError("from the work")
 

@@ -91,7 +91,7 @@ ONCE = '{"max_attempts": 1}'
 
 
 async def _in_hand(db: Connection, process: Process, target: str, options: str | None = None) -> None:
-    """Let the process take twenty rows in hand, of which the first stops or ends it."""
+    """Let the process take 21 rows in hand, the first of which stops or ends the process."""
     await until(lambda: value(db, "select count(*) = 1 from pgsched.workers"))
     await db.execute(IN_HAND, [f"python:{target}", options, options])
     await until_true(lambda: len(process.called(target)) == 1)
@@ -126,7 +126,7 @@ async def test_unbegun_rows_of_a_dead_process_start_once_elsewhere(
 
 
 @pytest.mark.parametrize("end", ["stop", "exit"])
-async def test_begun_only_attempts_are_not_repeated_but_unbegun_ones_run(
+async def test_a_begun_only_attempt_is_not_repeated_but_unbegun_rows_run(
     db: Connection, running: Running, process: Process, end: str
 ) -> None:
     others = Others()

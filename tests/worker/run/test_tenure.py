@@ -83,7 +83,7 @@ async def test_rows_whose_lease_expired_while_the_loop_was_blocked_do_not_start(
     assert recorder.named("lease.doubted") == [{"count": 5}]
 
 
-async def test_rows_with_a_valid_lease_start_after_the_loop_was_blocked(
+async def test_rows_with_valid_leases_start_after_the_loop_was_blocked(
     dispatcher: Dispatcher, channel: Blocking, settled: Settled
 ) -> None:
     dispatcher.submit(rows(4), time.monotonic() + 30)
@@ -100,7 +100,7 @@ async def test_newly_claimed_rows_start_after_leases_were_doubted(
     assert len(await settled.wait_for(Succeeded, 3)) == 3
 
 
-async def test_renewal_extends_the_tenure(dispatcher: Dispatcher, channel: Blocking, settled: Settled) -> None:
+async def test_a_renewal_extends_the_tenure(dispatcher: Dispatcher, channel: Blocking, settled: Settled) -> None:
     later = rows(1, fire_at=500_000)
     dispatcher.submit(later, time.monotonic() + 0.1)
     dispatcher.tenure.renewing()
@@ -108,7 +108,7 @@ async def test_renewal_extends_the_tenure(dispatcher: Dispatcher, channel: Block
     assert await settled.wait_for(Succeeded, 1) == [later[0].id]
 
 
-async def test_renewal_does_not_cover_rows_claimed_after_it_began(dispatcher: Dispatcher) -> None:
+async def test_a_renewal_does_not_cover_rows_claimed_after_it_began(dispatcher: Dispatcher) -> None:
     dispatcher.tenure.renewing()
     soon = time.monotonic() + 0.1
     dispatcher.submit(rows(1, fire_at=60_000_000), soon)
@@ -128,7 +128,7 @@ async def test_doubtful_leases_are_handed_back(dispatcher: Dispatcher, channel: 
     assert not channel.delivered
 
 
-async def test_worker_claims_nothing_while_its_own_lease_is_doubtful(dispatcher: Dispatcher) -> None:
+async def test_a_worker_claims_nothing_while_its_own_lease_is_doubtful(dispatcher: Dispatcher) -> None:
     dispatcher.tenure.renewed(time.monotonic() - 0.1)
     assert (dispatcher.free, dispatcher.free_for_held) == (0, 0)
     dispatcher.tenure.renewed(time.monotonic() + 30)
@@ -136,7 +136,7 @@ async def test_worker_claims_nothing_while_its_own_lease_is_doubtful(dispatcher:
     assert dispatcher.free_for_held > 0
 
 
-async def test_timeout_excludes_time_in_which_the_loop_was_blocked(
+async def test_a_timeout_excludes_time_in_which_the_loop_was_blocked(
     dispatcher: Dispatcher, settled: Settled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go, begun = asyncio.Event(), asyncio.Event()

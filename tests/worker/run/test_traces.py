@@ -103,7 +103,7 @@ def shop(collector: Collector) -> Iterator[trace.Tracer]:
     provider.shutdown()
 
 
-async def test_trace_joins_caller_api_worker_and_target(
+async def test_one_trace_joins_caller_api_worker_and_target(
     db: Connection, running: Running, database_url: str, collector: Collector, shop: trace.Tracer
 ) -> None:
     api = create_app(Settings(database_url=database_url, tracing=True))
@@ -160,7 +160,7 @@ async def test_each_way_of_scheduling_joins_the_spans_of_caller_and_target(
         assert way == [f"settle{path}", "deliver", "attempt", *(["schedule"] if path == "/http" else [])]
 
 
-async def test_trace_joins_a_transaction_and_its_handler(
+async def test_one_trace_joins_a_transaction_and_its_handler(
     db: Connection, running: Running, collector: Collector, shop: trace.Tracer
 ) -> None:
     app = App()
@@ -181,7 +181,7 @@ async def test_trace_joins_a_transaction_and_its_handler(
     assert collector.one("shop", "bank").parent == deliver.id
 
 
-async def test_callers_trace_is_passed_on_unchanged_without_tracing(
+async def test_the_callers_trace_is_passed_on_unchanged_without_tracing(
     db: Connection, running: Running, collector: Collector, shop: trace.Tracer
 ) -> None:
     async with receiving(answering()) as receiver, running():
@@ -193,7 +193,7 @@ async def test_callers_trace_is_passed_on_unchanged_without_tracing(
     assert {span.service for span in collector.spans} == {"shop"}
 
 
-def test_invalid_opentelemetry_variable_is_refused(monkeypatch: pytest.MonkeyPatch, collector: Collector) -> None:
+def test_an_invalid_opentelemetry_variable_is_refused(monkeypatch: pytest.MonkeyPatch, collector: Collector) -> None:
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "-1")
     with pytest.raises(InvalidSettings, match="OpenTelemetry rejects the OTEL_… variables"):
         recording(Settings(tracing=True), "pgsched-worker")

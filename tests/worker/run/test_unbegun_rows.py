@@ -68,7 +68,7 @@ async def schedule(db: Connection, delay: str = "18 s", **named: str) -> Any:
 
 
 async def job(db: Connection, rules: str = "{}") -> Any:
-    """A job whose next instant is equally far from now."""
+    """A job whose next instant is also 18 s away."""
     query = (
         "insert into pgsched.jobs (client_id, key, target, payload, every, anchor, rules) values"
         " ('default', 'j', 'python:noted', '\"old\"', '1 h', now() + interval '18 s' - interval '1 h', %s) returning id"
@@ -85,7 +85,9 @@ async def in_hand(worker: Worker, count: int = 1) -> None:
     await until(has)
 
 
-async def test_cancel_before_the_instant_makes_no_call(db: Connection, early: Early, noted: Noted) -> None:
+async def test_an_execution_cancelled_before_its_instant_makes_no_call(
+    db: Connection, early: Early, noted: Noted
+) -> None:
     async with early() as worker:
         id = await schedule(db)
         await in_hand(worker)
@@ -120,7 +122,7 @@ async def test_rows_in_hand_are_held_when_their_client_is_paused(db: Connection,
         ("pgsched.schedule('python:noted', '1', client => 'acme', key => 'b', delay => '1 h')", "0 1"),
     ],
 )
-async def test_row_delayed_in_hand_by_a_limit_can_be_changed(
+async def test_a_row_delayed_in_hand_by_a_limit_can_be_changed(
     db: Connection, running: Running, noted: Noted, change: str, left: str
 ) -> None:
     await db.execute("select pgsched.set_limit('client', 'acme', rate => 1, per => '1 s')")
@@ -133,7 +135,7 @@ async def test_row_delayed_in_hand_by_a_limit_can_be_changed(
     assert noted.calls == ["old"]
 
 
-async def test_recalled_row_that_was_kept_back_does_not_start(db: Connection, early: Early) -> None:
+async def test_a_recalled_row_that_was_kept_back_does_not_start(db: Connection, early: Early) -> None:
     async with early() as worker:
         id, other = (await schedule(db)).bytes, (await schedule(db)).bytes
         await in_hand(worker, 2)
@@ -146,7 +148,7 @@ async def test_recalled_row_that_was_kept_back_does_not_start(db: Connection, ea
 
 
 @pytest.mark.parametrize("waits_for", ["payload", "note"])
-async def test_row_whose_job_is_paused_while_its_lane_waits_does_not_start(
+async def test_a_row_whose_job_is_paused_while_its_lane_waits_does_not_start(
     db: Connection, running: Running, noted: Noted, monkeypatch: pytest.MonkeyPatch, waits_for: str
 ) -> None:
     async with running(noted.app) as worker:
@@ -172,7 +174,9 @@ async def test_row_whose_job_is_paused_while_its_lane_waits_does_not_start(
     assert await value(db, "select count(*) from pgsched.history") == 0
 
 
-async def test_row_delayed_in_hand_by_a_limit_keeps_its_instant(db: Connection, running: Running, noted: Noted) -> None:
+async def test_a_row_delayed_in_hand_by_a_limit_keeps_its_instant(
+    db: Connection, running: Running, noted: Noted
+) -> None:
     await db.execute("select pgsched.set_limit('client', 'acme', rate => 5, per => '1 s')")
     await db.execute(
         "insert into pgsched.executions (client_id, target, fire_at)"
@@ -203,7 +207,7 @@ async def test_rows_in_hand_are_handed_back_when_their_queue_is_paused(db: Conne
 
 
 @pytest.mark.parametrize(("verb", "state"), [("pause('job', %s::text)", "paused"), ("cancel(%s)", "cancelled")])
-async def test_run_in_hand_is_removed_when_its_job_is_paused_or_cancelled(
+async def test_a_run_in_hand_is_removed_when_its_job_is_paused_or_cancelled(
     db: Connection, early: Early, verb: str, state: str
 ) -> None:
     async with early() as worker:
@@ -216,7 +220,7 @@ async def test_run_in_hand_is_removed_when_its_job_is_paused_or_cancelled(
     assert await value(db, "select count(*) from pgsched.history") == 0
 
 
-async def test_job_that_is_paused_and_resumed_keeps_its_run(db: Connection, early: Early) -> None:
+async def test_a_job_that_is_paused_and_resumed_keeps_its_run(db: Connection, early: Early) -> None:
     async with early() as worker:
         id = await job(db)
         await in_hand(worker)
@@ -226,7 +230,7 @@ async def test_job_that_is_paused_and_resumed_keeps_its_run(db: Connection, earl
         await in_hand(worker)
 
 
-async def test_run_in_hand_takes_the_payload_of_its_edited_job(db: Connection, early: Early) -> None:
+async def test_a_run_in_hand_takes_its_edited_jobs_payload(db: Connection, early: Early) -> None:
     async with early() as worker:
         id = await job(db)
         await in_hand(worker)
@@ -239,7 +243,7 @@ async def test_run_in_hand_takes_the_payload_of_its_edited_job(db: Connection, e
         assert row.payload == b'"new"'
 
 
-async def test_run_in_hand_outside_the_edited_schedule_is_removed(db: Connection, early: Early) -> None:
+async def test_a_run_in_hand_outside_the_edited_schedule_is_removed(db: Connection, early: Early) -> None:
     async with early() as worker:
         id = await job(db)
         await in_hand(worker)
@@ -250,7 +254,7 @@ async def test_run_in_hand_outside_the_edited_schedule_is_removed(db: Connection
         assert await value(db, "select count(*) from pgsched.executions where fire_at < now() + interval '1 h'") == 0
 
 
-async def test_recalled_run_counts_once_towards_max_runs(db: Connection, early: Early) -> None:
+async def test_a_recalled_run_counts_once_towards_max_runs(db: Connection, early: Early) -> None:
     async with early() as worker:
         id = await job(db, '{"max_runs": 2}')
         await in_hand(worker)

@@ -9,7 +9,7 @@ from pgsched.worker.run.forced_exit import ExitStatus
 from tests.worker.conftest import Connection, Recorder, Running, until_history
 
 
-async def test_handler_that_blocks_the_loop_is_logged_with_its_stack(
+async def test_a_handler_that_blocks_the_loop_is_logged_with_its_stack(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     app = App()
@@ -42,8 +42,8 @@ async def test_brief_blocks_of_the_loop_are_not_logged(db: Connection, running: 
     assert not [said for said in recorder.named("loop.blocked") if said.get("target")]
 
 
-def test_worker_with_a_replaced_monotonic_clock_exits() -> None:
-    """Nothing would ever be due or overdue there."""
+def test_a_worker_with_a_replaced_monotonic_clock_exits() -> None:
+    """With such a clock, nothing would ever be due or overdue."""
     ended = subprocess.run([sys.executable, "-c", _REPLACED], capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == ExitStatus.BROKEN
     assert "time.monotonic" in ended.stdout + ended.stderr

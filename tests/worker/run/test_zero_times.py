@@ -1,4 +1,4 @@
-"""Extreme instants, such as the zero time of Go and .NET, work like all others."""
+"""Extreme instants, such as the zero time of Go and .NET, work like all other instants."""
 
 import pytest
 
@@ -15,7 +15,7 @@ WAYS = [
 
 
 @pytest.mark.parametrize("way", WAYS, ids=str)
-async def test_execution_due_in_year_1_is_delivered_and_delays_no_others(
+async def test_an_execution_due_in_year_1_runs_and_delays_no_other_execution(
     db: Connection, running: Running, recorder: Recorder, way: dict[str, str]
 ) -> None:
     await db.execute("select pgsched.set_limit('key', 'default/m', rate => 1000)")
@@ -31,7 +31,7 @@ async def test_execution_due_in_year_1_is_delivered_and_delays_no_others(
     assert await value(db, "select min(scheduled_for) = '0001-01-01T00:00:00Z' from pgsched.history")
 
 
-async def test_execution_due_in_year_1_can_be_pulled(db: Connection) -> None:
+async def test_an_execution_due_in_year_1_can_be_pulled(db: Connection) -> None:
     await db.execute("select pgsched.create_queue('zero', '{\"pulled\": true}')")
     try:
         await db.execute(
@@ -49,7 +49,7 @@ async def test_execution_due_in_year_1_can_be_pulled(db: Connection) -> None:
 
 @pytest.mark.parametrize("instant", ["4713-01-01 BC", "9999-12-31T00:00:01Z", "294276-12-31Z"])
 @pytest.mark.parametrize("insert", ["select pgsched.schedule('python:a', fire_at => %s)", "plain"])
-async def test_instant_out_of_range_is_refused(db: Connection, instant: str, insert: str) -> None:
+async def test_an_instant_out_of_range_is_refused(db: Connection, instant: str, insert: str) -> None:
     import psycopg
 
     statement = (

@@ -1,4 +1,4 @@
-"""Executions that follow others, and targets called at an end, with a whole worker."""
+"""Executions that follow other executions, and targets called when an execution ends, with a whole worker."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ async def schedule(db: Connection, target: str, key: str, *after: str, options: 
     return id
 
 
-async def test_chain_runs_in_order(db: Connection, running: Running) -> None:
+async def test_a_dependency_chain_runs_in_order(db: Connection, running: Running) -> None:
     app, noted = noting_app()
     async with running(app):
         async with db.transaction():
@@ -48,7 +48,7 @@ async def test_chain_runs_in_order(db: Connection, running: Running) -> None:
     assert await value(db, NOBODY_WAITS)
 
 
-async def test_chain_does_not_wait_for_polls(db: Connection, running: Running) -> None:
+async def test_a_dependency_chain_does_not_wait_for_polls(db: Connection, running: Running) -> None:
     app, noted = noting_app()
     async with running(app, poll_interval=30.0) as worker:
         worker.parts.upkeep.releaser._every = 30.0
@@ -61,7 +61,7 @@ async def test_chain_does_not_wait_for_polls(db: Connection, running: Running) -
     assert noted == [str(n) for n in range(20)]
 
 
-async def test_failure_skips_dependents_and_calls_the_on_failure_target(db: Connection, running: Running) -> None:
+async def test_a_failure_skips_dependents_and_calls_the_on_failure_target(db: Connection, running: Running) -> None:
     app, noted = noting_app()
     async with running(app):
         async with db.transaction():
@@ -76,7 +76,7 @@ async def test_failure_skips_dependents_and_calls_the_on_failure_target(db: Conn
     assert "no use" in told["reason"]
 
 
-async def test_on_success_target_is_called_even_without_a_result(db: Connection, running: Running) -> None:
+async def test_the_on_success_target_is_called_even_without_a_result(db: Connection, running: Running) -> None:
     app, noted = noting_app()
     async with running(app):
         await schedule(db, "python:note", "it", options='{"on_success": "python:note"}')
@@ -102,7 +102,7 @@ async def test_completion_in_the_handlers_transaction_releases_dependents(db: Co
     assert await value(db, "select to_regclass('written') is not null")
 
 
-async def test_on_expired_target_is_called(db: Connection, running: Running) -> None:
+async def test_the_on_expired_target_is_called_when_an_execution_expires(db: Connection, running: Running) -> None:
     app, noted = noting_app()
     async with running(app):
         await db.execute(

@@ -44,7 +44,9 @@ def token_of(request: Request) -> int:
     return int(request.headers["pgsched-completion-token"])
 
 
-async def test_deferred_execution_runs_until_it_is_completed(db: Connection, running: Running, slow: Receiver) -> None:
+async def test_a_deferred_execution_runs_until_it_is_completed(
+    db: Connection, running: Running, slow: Receiver
+) -> None:
     async with running() as worker:
         id = await put(db, slow.url)
         await deferred(db)
@@ -54,7 +56,7 @@ async def test_deferred_execution_runs_until_it_is_completed(db: Connection, run
     assert await value(db, "select result from pgsched.history where status = 'succeeded'") == {"done": 1}
 
 
-async def test_deferred_execution_outlives_its_worker(db: Connection, running: Running, slow: Receiver) -> None:
+async def test_a_deferred_execution_outlives_its_worker(db: Connection, running: Running, slow: Receiver) -> None:
     async with running():
         id = await put(db, slow.url)
         await deferred(db)
@@ -66,7 +68,7 @@ async def test_deferred_execution_outlives_its_worker(db: Connection, running: R
     assert await value(db, "select attempt from pgsched.history where status = 'succeeded'") == 1
 
 
-async def test_target_may_complete_before_it_answers(db: Connection, running: Running, database_url: str) -> None:
+async def test_a_target_may_complete_before_it_responds(db: Connection, running: Running, database_url: str) -> None:
     async def respond(request: Request, writer: asyncio.StreamWriter) -> None:
         async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as quick:
             await quick.execute(COMPLETE, [request.headers["idempotency-key"], token_of(request), None])
@@ -78,7 +80,7 @@ async def test_target_may_complete_before_it_answers(db: Connection, running: Ru
         assert len(quick.requests) == 1
 
 
-async def test_target_that_does_not_complete_in_time_is_called_again(
+async def test_a_target_that_does_not_complete_in_time_is_called_again(
     db: Connection, running: Running, slow: Receiver
 ) -> None:
     async with running(lease=6.0) as worker:
@@ -94,7 +96,7 @@ async def test_target_that_does_not_complete_in_time_is_called_again(
     assert error.startswith("answered 202, but was not completed by ")
 
 
-async def test_target_may_report_a_failure(db: Connection, running: Running, slow: Receiver) -> None:
+async def test_a_target_may_report_a_failure(db: Connection, running: Running, slow: Receiver) -> None:
     async with running():
         id = await put(db, slow.url, max_attempts=1)
         await deferred(db)
@@ -103,7 +105,7 @@ async def test_target_may_report_a_failure(db: Connection, running: Running, slo
     assert await value(db, "select reason from pgsched.history") == "out of paper"
 
 
-async def test_completion_token_is_valid_for_one_attempt(db: Connection, running: Running, slow: Receiver) -> None:
+async def test_a_completion_token_is_valid_for_one_attempt(db: Connection, running: Running, slow: Receiver) -> None:
     async with running():
         id = await put(db, slow.url, backoff=["1ms"])
         await deferred(db)
@@ -122,7 +124,7 @@ async def test_deferred_executions_take_no_lane(db: Connection, running: Running
         await deferred(db, 10)
 
 
-async def test_target_may_extend_its_completion_deadline(db: Connection, running: Running, slow: Receiver) -> None:
+async def test_a_target_may_extend_its_completion_deadline(db: Connection, running: Running, slow: Receiver) -> None:
     async with running():
         id = await put(db, slow.url)
         await deferred(db)
@@ -130,7 +132,7 @@ async def test_target_may_extend_its_completion_deadline(db: Connection, running
         assert await value(db, extend, id, token_of(slow.requests[0]))
 
 
-async def test_202_without_the_option_is_a_success_without_a_token(
+async def test_a_202_without_the_deferred_option_is_a_plain_success(
     db: Connection, running: Running, slow: Receiver
 ) -> None:
     async with running():
@@ -139,14 +141,14 @@ async def test_202_without_the_option_is_a_success_without_a_token(
     assert "pgsched-completion-token" not in slow.requests[0].headers
 
 
-async def test_queue_target_in_a_push_queue_fails_with_the_reason(db: Connection, running: Running) -> None:
+async def test_a_queue_target_in_a_worker_served_queue_fails_with_the_reason(db: Connection, running: Running) -> None:
     async with running():
         await db.execute("insert into pgsched.executions (target, fire_at) values ('queue:', pgsched.now())")
         await until_history(db, 1, status="failed")
     assert "pulled" in await value(db, "select reason from pgsched.history")
 
 
-def test_deferred_option_is_parsed_as_seconds() -> None:
+def test_the_deferred_option_is_parsed_as_seconds() -> None:
     assert parse_options(b'{"deferred": "1h"}').deferred == 3600.0
 
 

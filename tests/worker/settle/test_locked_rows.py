@@ -42,7 +42,7 @@ async def ended(db: Connection, target: str, count: int) -> None:
     await until(lambda: value(db, query, count, target))
 
 
-async def test_locked_row_does_not_block_other_outcomes(db: Connection, holder: Connection, running: Running) -> None:
+async def test_a_locked_row_does_not_block_other_outcomes(db: Connection, holder: Connection, running: Running) -> None:
     gate = Gate()
     async with running(gate.app):
         await db.execute("select pgsched.schedule('python:wait', client => 'shop', key => 'mine')")
@@ -57,7 +57,7 @@ async def test_locked_row_does_not_block_other_outcomes(db: Connection, holder: 
     assert gate.runs == 1
 
 
-async def test_prepared_transaction_does_not_block_other_outcomes(
+async def test_a_prepared_transaction_does_not_block_other_outcomes(
     db: Connection, database_url: str, running: Running
 ) -> None:
     gate = Gate()
@@ -84,7 +84,7 @@ async def test_prepared_transaction_does_not_block_other_outcomes(
         "select pgsched.schedule('python:quick', client => 'shop', after => array['mine'])",
     ],
 )
-async def test_open_transaction_that_schedules_blocks_no_other_outcomes(
+async def test_an_open_transaction_that_schedules_blocks_no_other_outcomes(
     db: Connection, holder: Connection, running: Running, statement: str
 ) -> None:
     gate = Gate()
@@ -120,7 +120,7 @@ async def _all(gate: Gate, count: int) -> bool:
     return gate.runs == count
 
 
-async def test_locked_job_does_not_block_other_outcomes(db: Connection, holder: Connection, running: Running) -> None:
+async def test_a_locked_job_does_not_block_other_outcomes(db: Connection, holder: Connection, running: Running) -> None:
     gate = Gate()
     async with running(gate.app):
         call = """select pgsched.schedule('python:wait', every => '1 hour', key => 'mine', client => 'shop',
@@ -136,7 +136,7 @@ async def test_locked_job_does_not_block_other_outcomes(db: Connection, holder: 
         await ended(db, "python:wait", 1)
 
 
-async def test_result_that_cannot_be_stored_does_not_lose_the_outcome(
+async def test_a_result_that_cannot_be_stored_does_not_lose_the_outcome(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     app = App()
@@ -159,7 +159,7 @@ async def test_result_that_cannot_be_stored_does_not_lose_the_outcome(
     assert not recorder.named("execution.parked")
 
 
-async def test_execution_whose_end_cannot_be_recorded_is_parked(
+async def test_an_execution_whose_end_cannot_be_recorded_is_parked(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     gate = Gate()
@@ -194,7 +194,7 @@ LOCK = "select from pgsched.jobs where key = 'mine' for update"
         ("update pgsched.jobs set labels = '{}' where key = 'mine'", "{}"),
     ],
 )
-async def test_locked_job_does_not_stop_other_jobs(
+async def test_a_locked_job_does_not_stop_other_jobs(
     db: Connection, holder: Connection, running: Running, statement: str, rules: str
 ) -> None:
     gate = Gate()
@@ -217,7 +217,7 @@ async def test_locked_job_does_not_stop_other_jobs(
     assert await value(db, "select count(*) from pgsched.jobs where state <> 'active'") == 0
 
 
-async def test_locked_limit_delays_only_its_own_executions(
+async def test_a_locked_limit_delays_only_its_own_executions(
     db: Connection, holder: Connection, running: Running
 ) -> None:
     gate = Gate()

@@ -71,7 +71,7 @@ Arrange = Callable[[Connection], Awaitable[Any]]
 
 
 @pytest.mark.parametrize("arrange", [plain, under_an_ordering_key, deferred])
-async def test_row_that_cannot_be_claimed_is_parked_and_blocks_no_others(
+async def test_a_row_that_cannot_be_claimed_is_parked_and_blocks_no_other_rows(
     db: Connection, running: Running, recorder: Recorder, arrange: Arrange
 ) -> None:
     await loosen(db)
@@ -92,7 +92,7 @@ async def test_row_that_cannot_be_claimed_is_parked_and_blocks_no_others(
     assert row[2:] == (None, 0, True)
 
 
-async def test_row_due_in_year_1_blocks_no_others(db: Connection, running: Running) -> None:
+async def test_a_row_due_in_year_1_blocks_no_other_rows(db: Connection, running: Running) -> None:
     await loosen(db)
     await long_ago(db)
     await db.execute(
@@ -104,7 +104,7 @@ async def test_row_due_in_year_1_blocks_no_others(db: Connection, running: Runni
 
 
 @pytest.mark.parametrize("column", ["runs", "revision", "failures"])
-async def test_job_counter_at_its_maximum_blocks_no_other_jobs(db: Connection, running: Running, column: str) -> None:
+async def test_a_job_counter_at_its_maximum_blocks_no_other_jobs(db: Connection, running: Running, column: str) -> None:
     await db.execute(
         "select pgsched.schedule('python:quick', every => '1 second', key => 'mine', client => 'shop',"
         """ rules => '{"max_runs": 1000000, "pause_after": 2}')"""
@@ -122,7 +122,7 @@ async def test_job_counter_at_its_maximum_blocks_no_other_jobs(db: Connection, r
         )
 
 
-async def test_row_that_cannot_be_changed_is_skipped(db: Connection, running: Running, recorder: Recorder) -> None:
+async def test_a_row_that_cannot_be_changed_is_skipped(db: Connection, running: Running, recorder: Recorder) -> None:
     await insert(db)
     await db.execute(
         "create function stop() returns trigger language plpgsql as $$ begin raise 'never'; end $$;"
@@ -136,7 +136,7 @@ async def test_row_that_cannot_be_changed_is_skipped(db: Connection, running: Ru
     await db.execute("drop trigger stop on pgsched.executions")
 
 
-async def test_parked_row_runs_once_rescheduled(db: Connection, running: Running, recorder: Recorder) -> None:
+async def test_a_parked_row_runs_after_a_reschedule(db: Connection, running: Running, recorder: Recorder) -> None:
     await db.execute("alter table pgsched.executions add constraint odd check (lease_token is null or key is null)")
     await db.execute("select pgsched.schedule('python:quick', client => 'shop', key => 'k')")
     async with running(app()):
@@ -153,7 +153,9 @@ async def test_parked_row_runs_once_rescheduled(db: Connection, running: Running
         await until(lambda: value(db, "select count(*) = 1 from pgsched.history where key = 'k'"))
 
 
-async def test_row_that_a_gate_cannot_feed_is_parked(db: Connection, running: Running, recorder: Recorder) -> None:
+async def test_a_held_row_that_cannot_be_claimed_is_parked(
+    db: Connection, running: Running, recorder: Recorder
+) -> None:
     await refuse(db, "lease_token is null or options is null")
     await db.execute("select pgsched.set_limit('client', 'shop', rate => 100, per => '1 second')")
     held = {"fire_at": "'infinity'", "scheduled_for": "now()", "gate": "'client:shop'"}
