@@ -53,7 +53,7 @@ def matching(times: Expression, timezone: str, day: int) -> int:
 
 
 def within(seconds: int, day: int, low: int, high: int) -> int:
-    """Returns the given seconds of the day that are from ``low`` to before ``high`` (both in seconds since the epoch)."""
+    """Returns the given seconds of the day that lie from ``low`` to before ``high`` (in seconds since the epoch)."""
     first, end = max(low - day * DAY, 0), min(high - day * DAY, DAY)
     if first >= end or not seconds:
         return 0

@@ -113,7 +113,7 @@ def _run_of(decisions: Decisions, one: DecidedRow, changed: DecidedChanges, now:
 
 
 async def _after_others(connection: AsyncConnection[Any], decisions: Decisions, runs: list[Run]) -> list[Run]:
-    """Returns the runs that need not wait for another job, and handles those that must, but only a few in each claim."""
+    """Returns the runs that need not wait for another job. Handles the other runs, but only a few in each claim."""
     looked, skipping = 0, dict[bytes, tuple[Run, str]]()
     for run in runs:
         if run.rules.after is None:

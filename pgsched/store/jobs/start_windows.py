@@ -45,7 +45,7 @@ class _Window(NamedTuple):
 
 
 async def starts_of(connection: AsyncConnection[Any], plannings: Iterable[Planning]) -> list[int]:
-    """Returns when each of these rows starts, as wire counts. Queries each partition only once. Raises InvalidSchedule."""
+    """Returns when each of these rows starts, as wire counts. Queries each partition once. Raises InvalidSchedule."""
     placed = [_place(planning) for planning in plannings]
     counts = await _waiting(connection, [window for window in placed if isinstance(window, _Window)])
     return [place.start(counts) if isinstance(place, _Window) else place for place in placed]

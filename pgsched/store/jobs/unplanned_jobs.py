@@ -131,7 +131,7 @@ async def repair_others(
 
 
 async def give_up(connection: AsyncConnection[Any], id: UUID, error: Exception) -> str:
-    """Marks a job as invalid, with the error as the reason, unless the database refuses even that. Returns the reason."""
+    """Marks a job as invalid because of the error, unless the database refuses even that. Returns the reason."""
     try:
         await mark_invalid(connection, id, None, error)
     except Exception as refused:

@@ -48,7 +48,7 @@ def conditions_of(wanted: ExecutionFilter | JobFilter) -> dict[str, Any]:
 
 
 def statuses_of(wanted: ExecutionFilter) -> tuple[Conditions | None, Conditions | None]:
-    """Returns the conditions on the statuses of live rows and of rows in history; None for a source that is not wanted."""
+    """Returns the conditions on the statuses of live rows and of rows in history, None for an unwanted source."""
     if not wanted.statuses:
         return {}, {}
     live = [status for status in wanted.statuses if status in LIVE_STATUSES]

@@ -100,7 +100,7 @@ class Objective:
 
 
 async def objectives(connection: AsyncConnection[Any]) -> list[Objective]:
-    """Returns the objectives of the first hundred clients that have one, by name, and how well the last hour met each."""
+    """Returns the objectives of up to a hundred clients, by name, and how well the last hour met each."""
     return [_measured(aim) for aim in await _aims(connection, None)]
 
 
