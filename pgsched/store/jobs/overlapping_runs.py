@@ -1,4 +1,4 @@
-"""Finds the runs of a job that are unfinished when its next row is claimed; the row waits for them, or ends them."""
+"""Finds a job's unfinished runs when its next row is claimed, and makes the row wait for them, or ends them."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, LiteralString
