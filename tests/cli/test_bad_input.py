@@ -30,7 +30,7 @@ CASES: list[tuple[list[str], str]] = [
     (["schedule", TARGET, "--every", "P1M"], "months"),
     (["schedule", TARGET, "--cron", "61 * * * *"], "61"),
     (["schedule", TARGET, "--cron", "* * *"], "write five"),
-    (["schedule", TARGET, "--cron", "H(0-60) * * * *"], "from 0 to 59"),
+    (["schedule", TARGET, "--cron", "H(0-60) * * * *"], "within 0-59"),
     (["schedule", TARGET, "--cron", "0 0 31 2 *"], "never"),
     (["schedule", TARGET, "--cron", "0 9 * * *", "--timezone", "Mars/Base"], "Mars/Base"),
     (["schedule", TARGET, "--timezone", "Europe/Berlin"], "timezone needs cron"),

@@ -390,7 +390,7 @@ def test_a_proxys_error_page_is_reported_as_unavailable() -> None:
     transport = httpx.MockTransport(lambda _: httpx.Response(502, text="<html>bad gateway</html>"))
     with (
         Client("http://proxy", transport=transport, retries=0) as client,
-        pytest.raises(Unavailable, match="answered 502"),
+        pytest.raises(Unavailable, match="returned 502"),
     ):
         client.list_jobs()
 
@@ -407,7 +407,7 @@ def test_an_html_page_is_reported_as_not_from_a_pgsched_api() -> None:
 def test_an_unknown_error_code_is_still_a_pgsched_error() -> None:
     problem = {"code": "pgsched.not_yet_known", "detail": "wait for it"}
     transport = httpx.MockTransport(lambda _: httpx.Response(418, json=problem))
-    with Client("http://newer", transport=transport) as client, pytest.raises(PgschedError, match="answered 418"):
+    with Client("http://newer", transport=transport) as client, pytest.raises(PgschedError, match="returned 418"):
         client.list_jobs()
 
 

@@ -135,7 +135,7 @@ def test_a_registered_method_is_scheduled_under_its_handler_name() -> None:
 @pytest.mark.parametrize("function", [Shop(), functools.partial(payload_only)])
 def test_a_function_without_a_name_needs_a_handler_name(function: Callable[..., Any]) -> None:
     app = App()
-    with pytest.raises(InvalidInput, match="None is not a handler name: write one"):
+    with pytest.raises(InvalidInput, match="None is not a handler name: write a string"):
         app.every("15m")(function)
     app.every("15m")(app.handler("close")(function))
     assert [job.key for job in app.declared] == ["close"]

@@ -107,9 +107,9 @@ async def test_a_target_that_refuses_every_token_is_called_once() -> None:
             answering("401 Unauthorized", b'{"error": "invalid_client", "error_description": "hush"}'),
             "401 (invalid_client)",
         ),
-        (answering("200 OK", b"hush"), "answered 200"),
-        (answering("200 OK", b'{"access_token": "hush\\r\\nx: 1"}'), "answered 200"),
-        (answering("302 Found", b"", "Location: http://127.0.0.1/"), "answered 302"),
+        (answering("200 OK", b"hush"), "status 200"),
+        (answering("200 OK", b'{"access_token": "hush\\r\\nx: 1"}'), "status 200"),
+        (answering("302 Found", b"", "Location: http://127.0.0.1/"), "status 302"),
     ],
     ids=["refused", "no JSON", "a line more", "redirect"],
 )

@@ -65,9 +65,9 @@ def test_a_hashed_step_starts_within_its_first_interval(identity: str) -> None:
 @pytest.mark.parametrize(
     ("expression", "says"),
     [
-        ("H(0-60) * * * *", "from 0 to 59"),
+        ("H(0-60) * * * *", "within 0-59"),
         ("H(30-10) * * * *", "the lower end first"),
-        ("* * H(0-5) * *", "from 1 to 31"),
+        ("* * H(0-5) * *", "within 1-31"),
         ("H/0 * * * *", "a step from 1 to 59"),
         ("H/60 * * * *", "a step from 1 to 59"),
         ("H(0-9)/10 * * * *", "a step from 1 to 9"),

@@ -76,7 +76,7 @@ async def test_a_claim_does_not_look_up_the_successors_it_just_planned(
     ("rules", "asked"),
     [
         ({"max_runs": 5}, b"one more run of each job"),
-        ({"window": "10m"}, b"how many rows wait in each of these time spans"),
+        ({"window": "10m"}, b"rows that wait in each of these time spans"),
         ({"after_completion": True}, b"the successors of jobs whose next instant is counted from the end of a run"),
     ],
 )

@@ -318,7 +318,7 @@ async def test_existing_rows_of_new_jobs_are_read_once_per_batch(
         worker.pgconn.untrace()
         sent.seek(0)
         told = sent.read()
-    assert (planned.jobs, told.count(b"plan: instants that already have a row or an outcome")) == (20, 1)
+    assert (planned.jobs, told.count(b"plan: which instants within a second of a job's change")) == (20, 1)
 
 
 async def test_a_turn_that_runs_out_of_time_leaves_jobs_for_the_next_turn(db: Session, worker: Connection) -> None:
