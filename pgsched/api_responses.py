@@ -1,7 +1,6 @@
-"""The types of the API's responses, which the SDK returns unchanged.
+"""The types of the API's responses, which the SDK returns unchanged. The SDK ignores fields that a newer API adds.
 
-The types of rows that the API returns unchanged (executions, queues, limits, …) are in ``pgsched.store``. The SDK
-ignores fields that a newer API adds.
+The types of rows that the API returns unchanged (executions, queues, limits, …) are in ``pgsched.store``.
 """
 
 from collections.abc import Callable
@@ -40,7 +39,7 @@ class Scheduled(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stats(msgspec.Struct, frozen=True, kw_only=True):
-    """Throughput from ``start`` (inclusive) to ``end`` (exclusive), in steps of length ``step``, or by queue or
+    """Throughput from ``start`` (inclusive) to ``end`` (exclusive), by step of length ``step``, by queue or by
     client."""
 
     start: datetime
@@ -129,8 +128,8 @@ def job_detail(row: JobRow, fire_at: datetime | None) -> JobDetail:
 
 
 def page_of(found: list[_Item], limit: int, after: Callable[[_Item], object]) -> Page[_Item]:
-    """Returns a page of up to ``limit`` items. If there is a next page, ``found`` must have one more item. ``after``
-    returns an item's cursor."""
+    """Returns a page of the first ``limit`` items of ``found``. One more item in ``found`` means that there is a next
+    page. ``after`` returns an item's cursor."""
     return Page(items=found[:limit], next=str(after(found[limit - 1])) if len(found) > limit else None)
 
 

@@ -1,8 +1,5 @@
-"""Batches concurrent look-ups of single keys into one statement.
-
-While a statement is running, further keys wait for the next statement. So look-ups use at most one connection, however
-many there are.
-"""
+"""Batches concurrent look-ups of single keys into one statement. While a statement is running, further keys wait for
+the next statement, so look-ups use at most one connection."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
@@ -15,7 +12,7 @@ _Value = TypeVar("_Value")
 
 class Batched(Generic[_Key, _Value]):
     """Looks up keys with ``look_up``, at most ``most`` at a time. ``look_up`` returns the values of the keys that
-    exist; all other keys get None. If ``look_up`` raises, all callers that wait for these keys get the error."""
+    exist; all other keys get None. If ``look_up`` raises, all callers that wait for its keys get the error."""
 
     def __init__(
         self, look_up: Callable[[Collection[_Key]], Awaitable[Mapping[_Key, _Value]]], *, most: int | None = None

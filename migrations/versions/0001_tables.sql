@@ -54,8 +54,8 @@ create function pgsched_internal.check_partition(partition smallint, client_id t
 
 -- No table uses these domains yet, so adding a constraint to them checks no rows:
 -- squawk-ignore-file ban-create-domain-with-constraint
--- Checks on single columns are declared in domains, because a session reads a domain's check only once, and evaluates
--- it only when the column is written. A table's CHECK is read again by each statement, and evaluated by each update.
+-- Checks on single columns are declared in domains. A session reads a domain's check only once, and evaluates it only
+-- when the column is written. A table's CHECK is read again by each statement, and evaluated by each update.
 create domain pgsched_internal.client_id as text constraint client_id_is_1_to_100_characters check (length(value) between 1 and 100);
 create domain pgsched_internal.key as text constraint key_is_1_to_200_characters check (length(value) between 1 and 200);
 create domain pgsched_internal.ordering_key as text
@@ -66,17 +66,17 @@ create domain pgsched_internal.instant as timestamptz constraint fire_at_is_an_i
        'write now() + interval ''10 minutes'', or ''infinity'' to hold the row'));
 create domain pgsched_internal.nominal_instant as timestamptz constraint scheduled_for_is_an_instant
   check (value between '0001-01-01 00:00+00' and '9999-12-31 00:00+00');
--- Nearly all targets have one of the first two forms, which are checked without calling check_target. The cost of a
--- regular expression grows with its number of states, and long literal prefixes and bounded repetitions create many
--- states. A host whose last label begins with a digit is an address and needs the full check.
+-- The first two forms cover nearly all targets, and are checked without calling check_target. A regular expression is
+-- slow if it has many states, for example because of long literal prefixes or bounded repetitions. A host whose last
+-- label begins with a digit is an address and needs the full check.
 create domain pgsched_internal.target as text constraint target_is_a_known_uri check (value is null
   or octet_length(value) <= 2048 and (value like 'https://%' or value like 'http://%')
      and substr(value, position('://' in value) + 3) ~ '^([A-Za-z0-9][A-Za-z0-9-]*[.])*[A-Za-z]([A-Za-z0-9-]*[A-Za-z0-9])?(:[1-9][0-9]{0,3})?(/[!-"$-~]*)?$'
   or octet_length(value) <= 200 and value like 'python:%' and substr(value, 8) ~ '^[A-Za-z_][A-Za-z0-9_.:-]*$'
   or pgsched_internal.check_target(value));
 -- The limits apply to the text that is sent to workers, which can be much longer than the jsonb: 1e131000 is stored in
--- a few bytes. A value that is small enough for this check can be neither nested too deeply nor contain too long a
--- number.
+-- a few bytes. A value within the first limits is too small to be nested too deeply or to contain a number that is too
+-- long.
 create domain pgsched_internal.payload as jsonb constraint payload_is_at_most_1_mib check (value is null
   or pg_column_size(value) <= 800 and pg_column_compression(value) is null and octet_length(value::text) <= 308
   or pgsched_internal.check_payload(value));
@@ -106,9 +106,9 @@ create table pgsched.clients (
 );
 insert into pgsched.clients (client_id) values ('default');
 
--- Secrets for signing callbacks: each client's current secret, and its former secrets until valid_until. They are
--- sealed with a key that the database does not have (pgsched/sealing.py). hint is the end of the secret, so that people
--- can recognise the secret.
+-- Secrets for signing callbacks: each client's current secret, and its former secrets until valid_until. All are sealed
+-- with a key that the database does not have (pgsched/sealing.py). hint is the end of the secret, by which people
+-- recognise it.
 create table pgsched_internal.signing_secrets (
   client_id   text not null references pgsched.clients on delete cascade,
   sealed      bytea not null constraint sealed_is_a_signing_secret check (octet_length(sealed) between 75 and 131),
@@ -118,8 +118,7 @@ create table pgsched_internal.signing_secrets (
 );
 create unique index one_signing_secret_without_end on pgsched_internal.signing_secrets (client_id) where valid_until is null;
 
--- Secrets that options refer to. A secret is sent only to its hosts. Secrets are sealed with a key that the database
--- does not have (pgsched/sealing.py).
+-- Secrets that options refer to, sealed like the signing secrets. Each secret is sent only to the hosts in its row.
 create table pgsched_internal.secrets (
   client_id  text not null references pgsched.clients on delete cascade,
   name       text not null constraint secret_name_is_1_to_100_letters check (name ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$'),
@@ -131,7 +130,7 @@ create table pgsched_internal.secrets (
   primary key (client_id, name)
 );
 
--- API keys. Of a key's secret, only the SHA-256 is stored. If clients is null, the key is valid for all clients. A
+-- API keys. Only the SHA-256 of a key's secret is stored. If clients is null, the key is valid for all clients. A
 -- revoked key keeps its row.
 create table pgsched_internal.api_keys (
   id           text primary key constraint api_key_id_is_16_hexadecimal_digits check (id ~ '^[0-9a-f]{16}$'),
@@ -151,10 +150,9 @@ create table pgsched_internal.api_keys (
   constraint key_burst_goes_with_a_rate check (burst is null or rate is not null)
 );
 
--- A queue owns the partitions from first_partition on. Every queue stores a key in the same slot, which is the offset
--- of its partition. Workers leave a pulled queue to its consumers. An option that neither an execution nor its client
--- sets is taken from the options of its queue. full_since is set if the last count found at least max_waiting
--- executions.
+-- A queue owns the partitions that begin with first_partition. A key's slot (the offset of its partition) is the same
+-- in every queue. Workers leave a pulled queue to its consumers. The queue's options apply where neither the execution
+-- nor its client sets an option. full_since is set if the last count found at least max_waiting executions.
 create table pgsched.queues (
   name            text primary key constraint queue_name_is_plain check (name ~ '^[a-z][a-z0-9_-]{0,62}$'),
   first_partition smallint not null unique constraint first_partition_begins_a_queue
@@ -220,12 +218,14 @@ create index jobs_declared on pgsched.jobs (declared_by) where declared_by is no
 create index jobs_unplanned on pgsched.jobs (client_id, id) where state = 'active' and planned_revision <> revision;
 
 -- Contains only live rows. Fixed-width columns come first. No index contains a lease column, so a claim is a HOT
--- update. Only the index on instants begins with the partition. So a lookup by id, key or job cannot use the wrong
+-- update. Only the index on instants begins with the partition, so a lookup by id, key or job cannot use the wrong
 -- index, even if the statistics show few rows because the table was briefly empty. Both CHECKs skip leased rows,
--- because a claim changes nothing that they depend on. begun is set only for an execution that may have only one
--- attempt, to the lease token under which that attempt began. start_at is set if jitter or a window makes a job's run
--- start later than scheduled_for. held_until is when an execution that a gate holds will end, according to its options
--- and the defaults at the time it was held. uncounted is the number of deliveries that did not count as attempts.
+-- because a claim cannot violate them.
+--
+-- begun is set only for an execution that may have only one attempt; it is the lease token of that attempt. start_at is
+-- set if jitter or a window delays a job's run beyond scheduled_for. held_until is when an execution held by a gate
+-- will end; it is computed from the options and defaults at the time of the hold. uncounted is the number of deliveries
+-- that did not count as attempts.
 create table pgsched.executions (
   fire_at          pgsched_internal.instant not null,
   scheduled_for    pgsched_internal.nominal_instant,
@@ -264,14 +264,14 @@ create table pgsched.executions (
 create index executions_fire_at on pgsched.executions (partition, fire_at);
 create index executions_key on pgsched.executions (client_id, key) where key is not null;
 create unique index executions_job on pgsched.executions (job_id, scheduled_for, partition) where job_id is not null;
--- The fire_at of a held row is infinity. Queries of held rows repeat this condition of the index, so that they can use
--- no other index.
+-- A held row has fire_at = infinity. Queries of held rows repeat the condition of this index, so that they can use no
+-- other index.
 create index executions_gate on pgsched.executions (gate, (coalesce((options ->> 'priority')::smallint, 0::smallint)) desc, scheduled_for, id)
   where gate is not null and not isfinite(fire_at);
--- Finds executions that a gate holds and that have a deadline. Executions that are held because of an error wait until
--- someone deals with them.
+-- Finds executions that are held by a gate and have a deadline. Executions held because of an error wait until someone
+-- deals with them.
 create index executions_held_until on pgsched.executions (held_until) where gate <> 'error' and not isfinite(fire_at) and held_until is not null;
--- Finds due executions that have a priority, in the order of their priorities.
+-- Finds due executions with a priority, in order of priority.
 create index executions_priority on pgsched.executions (((options ->> 'priority')::smallint), fire_at) where options ? 'priority';
 create index executions_ordering on pgsched.executions (client_id, ordering_key, (coalesce(scheduled_for, fire_at)), id)
   where ordering_key is not null;
@@ -279,9 +279,9 @@ create unique index executions_head on pgsched.executions (client_id, ordering_k
 -- Finds a client's labelled rows, newest first. Rows without labels cost nothing here.
 create index executions_labelled on pgsched.executions (client_id, id) where labels is not null;
 
--- The holder of each client's key, which scheduling looks up: a job if the partition is null, and otherwise an
--- execution. A holder keeps its key for a while after it has ended. At look_at, the row is checked again, and deleted
--- if the holder ended long enough ago.
+-- The job or execution that holds each client's key. The holder is a job if the partition is null. A holder keeps its
+-- key for a while after it has ended. At look_at, the row is checked again, and deleted if the holder ended long enough
+-- ago.
 create table pgsched_internal.keys (
   client_id pgsched_internal.client_id not null,
   key       pgsched_internal.key not null,
@@ -292,8 +292,8 @@ create table pgsched_internal.keys (
 ) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 create index keys_look_at on pgsched_internal.keys (look_at);
 
--- The former partitions of jobs whose rows an edit has moved to another partition. A row that a worker was claiming at
--- that moment stayed behind.
+-- Former partitions of jobs that an edit moved to another partition. A row that a worker was claiming at the time of
+-- the edit stayed behind.
 create table pgsched_internal.job_moves (
   job_id    uuid not null references pgsched.jobs on delete cascade,
   partition smallint not null,
@@ -310,8 +310,8 @@ create type pgsched_internal.handed as (
   payload jsonb, target text, options jsonb, lease_expires_at timestamptz
 );
 
--- The default contains the literal number of partitions, because inlining a function would add to the cost of every
--- insert that is planned again.
+-- The default contains the number of partitions as a literal, because an inlined function would make the planning of
+-- each insert slower.
 do $$
 begin
   execute format('alter table pgsched.executions alter partition set default (floor(random() * %s))::smallint',
@@ -325,11 +325,14 @@ begin
 end $$;
 
 -- The primary key identifies a row for logical replication. It is unique because a live row has one id and partition,
--- and can end only once at any instant. It contains client and status for reads by id. If instants is set, the row
--- stands for that number of skipped instants, from scheduled_for to last_scheduled_for. plan is 0 for a run of a
--- backfill, and null for a triggered run; all other runs of a job were planned. A failed row with dealt_with_at was
--- either replayed as another execution or discarded. The index of failed rows begins with the id, so that it serves
--- queries for one client and for all clients; because of its other columns, such queries need not read the rows.
+-- and can end only once at any instant. It contains client and status for reads by id.
+--
+-- instants is the number of skipped instants that a row stands for, from scheduled_for to last_scheduled_for. plan is 0
+-- for a run of a backfill, and null for a triggered run. A failed row with dealt_with_at was either replayed as another
+-- execution or discarded.
+--
+-- The index of failed rows begins with the id, so that it serves queries for one client and for all clients. Thanks to
+-- its other columns, such queries need not read the rows.
 create table pgsched.history (
   finished_at   timestamptz not null,
   fire_at       timestamptz not null,
@@ -384,8 +387,8 @@ create table pgsched.attempts (
 ) partition by range (finished_at);
 create table pgsched_internal.attempts_default partition of pgsched.attempts default;
 
--- How many executions ended, and how late attempts began, by minute, queue and client. The rows of the client '' count
--- all clients together, and are complete even if there are too many clients for each to have a row. The histograms
+-- How many executions ended, and how late attempts began, by minute, queue and client. The rows of the client '' are
+-- totals of all clients, and are complete even if there are too many clients for each to have a row. The histograms
 -- count attempts in the buckets bounded by pgsched_internal.buckets(); the last bucket counts everything above. A
 -- histogram is null if no attempt was timed.
 create table pgsched.rollups (
@@ -406,9 +409,9 @@ create table pgsched.rollups (
 create index rollups_minute on pgsched.rollups (minute);
 create table pgsched_internal.rollups_default partition of pgsched.rollups default;
 
--- Counts that were written in the transaction of the counted events, and that a worker has not yet added to the
--- rollups. A row counts executions that ended with this status, failed attempts if the status is retrying, or attempts
--- if it is null.
+-- Counts that are written in the transaction of the counted events, and kept until a worker adds them to the rollups. A
+-- row counts executions that ended with this status, failed attempts if the status is retrying, or attempts if it is
+-- null.
 create table pgsched_internal.counts_to_roll_up (
   id        uuid primary key default gen_random_uuid(),
   noted_at  timestamptz not null,
@@ -419,8 +422,8 @@ create table pgsched_internal.counts_to_roll_up (
   client_id text not null
 ) with (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 
--- What handlers report while they run: their progress, and the checkpoint from which a later attempt continues. A row
--- exists only if a handler has reported, and is deleted some time after its execution has ended.
+-- What running handlers report: their progress, and the checkpoint from which a later attempt continues. A row is
+-- created by the first report, and deleted some time after the execution has ended.
 create table pgsched.progress (
   execution_id uuid primary key,
   partition    smallint not null,
@@ -444,9 +447,9 @@ create table pgsched_internal.kept_dead_letters (
 create index kept_dead_letters_key on pgsched_internal.kept_dead_letters (client_id, key) where key is not null;
 create index kept_dead_letters_finished_at on pgsched_internal.kept_dead_letters (finished_at);
 
--- Ordering keys that must wait. Either an execution with the key failed for good and someone must decide what to do, or
--- an execution was cancelled while it was running, and its call may continue until the instant in the column until. The
--- process that made the call uses the token, which is that of the lease, to report that the call has ended.
+-- Ordering keys that must wait. Either an execution with the key failed for good, and someone must decide what to do;
+-- or an execution was cancelled while it was running, and its call may continue. The wait for a call ends when the
+-- process that made the call reports the end of the call with the lease's token, or at the instant in the column until.
 create table pgsched.blocked_keys (
   client_id    text not null,
   ordering_key text not null,
@@ -462,10 +465,12 @@ create index blocked_keys_execution on pgsched.blocked_keys (execution_id);
 create index blocked_keys_client on pgsched.blocked_keys (client_id, execution_id);
 
 -- Gates hold executions. A gate is a limit on a client, a target host, a queue or a client's own key, or the circuit of
--- a failing target. An execution that may not pass is held with fire_at = infinity and the gate's name in the column
--- gate, and is later claimed in this state. events is the number of executions that pass in each period, at an even
--- rate; burst is how many may pass at once after a lull. next_at is the theoretical arrival time of the generic cell
--- rate algorithm (ITU-T I.371). Nothing passes before shut_until. A circuit begins to recover at recovers_from.
+-- a failing target. An execution that may not pass gets fire_at = infinity and the gate's name in its column gate, and
+-- is later claimed without leaving this state.
+--
+-- events is the number of executions that pass in each period, at an even rate; burst is the number that may pass at
+-- once after a lull. next_at is the theoretical arrival time of the generic cell rate algorithm (ITU-T I.371). Nothing
+-- passes before shut_until. A circuit begins to recover at recovers_from.
 create table pgsched_internal.gates (
   name          text primary key constraint gate_is_of_a_known_kind check (length(name) <= 600 and name ~ '^(client|host|queue|key|circuit):.'),
   client_id     text generated always as (case when name like 'circuit:%' then substr(name, strpos(name, ' ') + 1) end) stored,
@@ -483,13 +488,13 @@ create table pgsched_internal.gates (
   constraint events_have_a_period check (num_nonnulls(events, period) <> 1)
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 100, autovacuum_vacuum_cost_delay = 0);
 
--- Finds the targets that are sidelined for a client. Under a row-level policy, a query can use an index on a column,
--- but not one on an expression, so client_id is a column.
+-- Finds the targets that are sidelined for a client. client_id is a column because, under a row-level policy, a query
+-- cannot use an index on an expression.
 create index gates_of_client on pgsched_internal.gates (client_id, name) where client_id is not null;
 
--- The executions (after_id) that another execution (execution_id) waits for. The waiting execution is held until all
--- awaited executions have ended. These are marked as awaited, so that settling one also updates the executions that
--- wait for it. If delay is given, the waiting execution fires that long after the end.
+-- The executions (after_id) that another execution (execution_id) waits for. The waiting execution is held until all of
+-- them have ended. Each of them is marked as awaited, so that settling it also updates the executions that wait for it.
+-- With a delay, the waiting execution fires that long after the end.
 create table pgsched.dependencies (
   execution_id uuid not null,
   after_id     uuid not null,
@@ -513,7 +518,7 @@ create index ends_to_mark_noted_at on pgsched_internal.ends_to_mark (noted_at);
 create index ends_to_mark_after on pgsched_internal.ends_to_mark (after_id);
 
 -- Results that could not be recorded when they were reported, because the execution's row, or another row that must
--- change with it, was locked. A worker tries to record them from try_at on.
+-- change with it, was locked. A worker next tries to record a result at try_at.
 create table pgsched_internal.results_to_record (
   id           uuid primary key default gen_random_uuid(),
   client_id    text not null,
@@ -531,11 +536,12 @@ create index results_to_record_try_at on pgsched_internal.results_to_record (try
 create index results_to_record_client on pgsched_internal.results_to_record (client_id);
 create index results_to_record_execution on pgsched_internal.results_to_record (execution_id);
 
--- Bulk operations. An operation applies to all items that match its filter, belong to these clients (null means all),
--- and existed at the time of the request. total is the number of these items, if there was time to count them. Items
--- are read in the order of their ids (executions: one partition after another); reached is the last id that was read. A
--- backfill has planned the instants up to reached_at; its live rows are those of the job with plan = 0. All items that
--- have been replayed or planned so far fire before paced_until. An operation without a rate was done at once.
+-- Bulk operations. An operation applies to all items that match its filter, belong to its clients (null means all), and
+-- existed at the time of the request. total is the number of these items, if there was time to count them. Items are
+-- read in order of their ids (executions: one partition after another), and reached is the last id that was read.
+--
+-- A backfill has planned the instants up to reached_at; its live rows are those of the job with plan = 0. All items
+-- that have been replayed or planned so far fire before paced_until. An operation without a rate was done at once.
 create table pgsched.bulk_operations (
   id          uuid primary key default pgsched_internal.new_id(),
   action      text not null constraint action_is_known
@@ -584,8 +590,9 @@ create table pgsched_internal.facts (
 );
 
 -- The settings of the whole installation, in one row. held_since and reason are set while the installation is held for
--- recovery. Each hold_after column is the time for which all workers must have been absent before the installation is
--- held in that case (see interface/admin/recovery.sql); null means never.
+-- recovery. A hold_after column is how long all workers must have been absent for the installation to be held: when the
+-- server was restarted, when it was promoted, or in any other case (see interface/admin/recovery.sql); null means
+-- never.
 create table pgsched.installation (
   name                 text primary key default 'installation' constraint there_is_one_installation check (name = 'installation'),
   history_days         integer not null default 30 constraint history_days_are_1_to_3650 check (history_days between 1 and 3650),
@@ -602,14 +609,14 @@ create table pgsched.installation (
 );
 insert into pgsched.installation default values;
 
--- The days of history and attempts that have been archived. If the installation archives its history, only these days
--- are dropped.
+-- The days of history and attempts that have been archived. An installation that archives its history drops only these
+-- days.
 create table pgsched_internal.archived_days (
   day         date primary key,
   archived_at timestamptz not null default pgsched.now()
 );
 
--- The server that workers used last, when that server was started, and when workers were last active by its clock.
+-- The server that workers used last, when it was started, and when workers were last active by that server's clock.
 -- relation is the oid of this table, which a dump does not preserve. renewals is a counter that shows a returning
 -- worker whether the database has gone back in time.
 create table pgsched_internal.fleet (
@@ -635,7 +642,7 @@ create table pgsched_internal.circles (client_id text primary key);
 -- Stores which worker watches a queue, and until when: see pgsched_internal.is_watched. Each queue has such a sequence.
 create sequence pgsched_internal.watch_0;
 
--- One row for each worker process; lease_owner refers to its id. All sessions of the worker have this login, and have
+-- One row for each worker process; lease_owner refers to its id. All sessions of the worker use its login, and have its
 -- instance in their names. The worker extends expires_at after each quarter of its lease, and runs up to concurrency
 -- executions at the same time. Once lost_since is set, the worker's executions are taken back.
 create table pgsched.workers (
@@ -653,7 +660,7 @@ create table pgsched.workers (
   lost_since timestamptz
 ) with (fillfactor = 50);
 
--- Paused workers, and why they were paused. There is no foreign key, because with one, an open transaction could keep a
+-- Paused workers, and why they were paused. There is no foreign key, because it would let an open transaction keep a
 -- worker from deleting its row.
 create table pgsched_internal.draining (
   worker integer primary key,
@@ -681,9 +688,9 @@ create table pgsched_internal.gate_use (
   primary key (gate, worker)
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 100, autovacuum_vacuum_cost_delay = 0);
 
--- Each row records a change to a row of the given kind and name, such as a client; before and after contain the
+-- Each row records a change to an object of this kind and name, such as a client; before and after contain the
 -- differences. Triggers write insert, update or delete as the action, and the function that made the change then writes
--- its own name instead. client_id is the client that the changed row belongs to; that client may read this entry.
+-- its own name instead. client_id is the client that the object belongs to, and that may read this entry.
 create table pgsched.audit_log (
   id      bigint generated by default as identity primary key,
   at      timestamptz not null default pgsched.now(),

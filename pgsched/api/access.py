@@ -1,12 +1,8 @@
-"""Decides which requests are admitted: each route declares a scope, and a request may name only clients of its key.
+"""Decides which requests are admitted: each route declares a scope, and a request may name only clients of its key. If
+a request names something by its id, the database checks access: another client's row is not found.
 
-If a request names something by id, the database checks access: another client's row is not found.
-
-Any website can make a browser send requests to an address that only the browser's machine can reach. A page of another
-origin can submit a form to the API and, if the page's host name resolves to the API's address (DNS rebinding), also
-read the response. However, a browser states the origin of a request, and sends a preflight before any request with a
-header that a form cannot set. So the API responds only under its own host names, and refuses changes from pages of
-other origins.
+A page of any website can make the user's browser send a form to the API and, with DNS rebinding, read the response. So
+the API responds only under its own host names, and refuses changes from pages of other origins.
 """
 
 import re
@@ -27,11 +23,11 @@ from pgsched.settings import Settings, is_loopback
 PUBLIC = "public"
 """The scope of a route that needs no key."""
 SCOPE, EVERYWHERE, PAGE, FORM = "scope", "everywhere", "page", "form"
-"""Keys of a route's ``opt``: the required scope, and flags for routes that require a key for all clients, pages of the
-dashboard, and pages that show or accept a form."""
+"""Keys of a route's ``opt``: the required scope, and flags for routes that require a key for all clients, for pages of
+the dashboard, and for pages that show or accept a form."""
 _KEPT_FORM = 400_000
-"""The largest form, in bytes, that is returned to a user who has to sign in again. A form has options, and a payload of
-up to 16,384 characters of up to nine bytes each."""
+"""The largest form, in bytes, that is returned to a user who has to sign in again: options, and a payload of up to
+16,384 characters of up to nine bytes each."""
 Connection = ASGIConnection[Any, Any, Any, Any]
 _ANY_ADDRESS = {"0.0.0.0", "::"}  # browsers connect to the local machine for these
 _NAME = re.compile(r"\*|[\w.-]+|[0-9a-f.]*:[0-9a-f:.]*:[0-9a-f:.]*", re.ASCII)  # the last alternative is IPv6
@@ -64,8 +60,8 @@ class Browsers:
             )
 
     def check_page(self, method: str, headers: Mapping[str, str]) -> None:
-        """Checks a request for a page. The browser's headers distinguish the dashboard's own forms from those of other
-        sites; a request without these headers may not change anything. Raises Refused."""
+        """Checks a request for a page. Without the headers that show that a browser sent one of the dashboard's own
+        forms, a request may not change anything. Raises Refused."""
         self._check_origin(headers)
         told = headers.get("sec-fetch-site", "same-origin" if "origin" in headers else None)
         if method not in SAFE and told != "same-origin":
@@ -116,7 +112,7 @@ class Guard:
 
 
 def check_scope(grant: Grant, scope: str, *, everywhere: bool) -> None:
-    """Raises Refused if the grant lacks the scope or, with ``everywhere``, is not for all clients."""
+    """Raises Refused if the grant lacks the scope or, with ``everywhere``, does not cover all clients."""
     if scope not in grant.scopes:
         raise MissingScope(scope, f"this request needs a key with the scope {scope}")
     if everywhere:
@@ -124,7 +120,7 @@ def check_scope(grant: Grant, scope: str, *, everywhere: bool) -> None:
 
 
 def check_everywhere(grant: Grant) -> None:
-    """Raises Refused if the grant is not for all clients."""
+    """Raises Refused if the grant does not cover all clients."""
     if grant.clients is not None:
         raise Refused(
             "this request concerns all clients, but the key is only for some of them: use a key for all clients"
@@ -145,7 +141,7 @@ async def check_still(authentication: Authentication, connection: Connection) ->
 
 
 def check_clients(grant: Grant, named: Iterable[Any]) -> None:
-    """Raises Refused if the key is not for all of the named clients, even if such a client does not exist."""
+    """Raises Refused if the key does not cover all of the named clients, even if such a client does not exist."""
     for client in named:
         if isinstance(client, str) and not grant.is_for(client):
             known = ", ".join(sorted(grant.clients or ())[:10])
@@ -161,8 +157,8 @@ class MissingScope(Refused):
 
 
 class SignedOut(Unauthenticated):
-    """A page was requested without a valid key. ``form`` is the submitted form, or None if no form was submitted or it
-    is too large to return."""
+    """A page was requested without a valid key. ``form`` is the submitted form, or None if there is none or it is too
+    large."""
 
     def __init__(self, detail: str, form: dict[str, str] | None) -> None:
         super().__init__(detail)

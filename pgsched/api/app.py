@@ -124,11 +124,8 @@ _DASHBOARD = Router(
 
 
 def create_app(settings: Settings, *, events: Events | None = None, wait: float = WAIT) -> Litestar:
-    """Builds the API as an ASGI application, which can start while the database is unreachable. Requests wait up to
-    ``wait`` seconds for a connection.
-
-    Raises InvalidSettings if no database is set.
-    """
+    """Builds the API as an ASGI application, which can start while the database is unreachable. ``wait`` is the maximum
+    number of seconds that a request waits for a connection. Raises InvalidSettings if no database is set."""
     if settings.database_url is None:
         raise InvalidSettings("database_url is missing: set PGSCHED_DATABASE_URL or give --database-url")
     events = events or Events()

@@ -46,8 +46,8 @@ async def list_changes(
     after: _Before = None,
 ) -> Page[AuditEntry]:
     """Returns one page, newest first: who changed what, with the values before and after. A key sees only changes that
-    concern its clients. To see changes that concern no client, or several, use a key for all clients with the scope
-    admin."""
+    concern its clients. Changes that concern no client, or several, are shown only to a key for all clients with the
+    scope admin."""
     own = database.grant.clients
     if client is None and own is not None and len(own) == 1:
         [client] = own  # so that an index is used, and other clients' entries need not be skipped

@@ -1,9 +1,9 @@
-"""Authenticates requests by ``Authorization: Bearer``: an API key, checked against the database, or a token, checked
-against its provider's keys.
+"""Authenticates requests by ``Authorization: Bearer``: an API key is checked against the database, and a token against
+its provider's keys.
 
-A key is cached for half a second from the start of its lookup. So every process refuses a revoked key within a second,
-without any notification. One task looks up all keys that are currently needed in a single statement, so requests with
-unknown keys never occupy more than one connection.
+A key is cached for half a second from the start of its lookup, so every process refuses a revoked key within a second.
+One statement looks up all keys that are currently needed, so requests with unknown keys never occupy more than one
+connection.
 """
 
 import time
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pgsched.api.provider_tokens import BearerTokens
 
 _KEPT_FOR = 0.5
-_OLDEST = 0.9  # seconds; the result of a lookup that took longer is not used
+_OLDEST = 0.9  # seconds; a lookup that took longer is not used
 _NOTED_EVERY = 60.0
 _MANY = 1000
 _HOW = (
@@ -47,8 +47,8 @@ class _Kept:
         return cls(key, asked, Grant(subject=who, clients=clients, scopes=frozenset(key.scopes)))
 
     def check(self, token: Token) -> None:
-        """Raises Unauthenticated if the token is not valid for this key. The error gives the reason only to callers
-        with the right secret."""
+        """Raises Unauthenticated if the token is not valid for this key. Only callers with the right secret learn the
+        reason."""
         key, age = self.key, time.monotonic() - self.asked
         former = key.former_left is not None and key.former_left > age and token.fits(key.former_hash)
         if not (token.fits(key.hash) or former):
@@ -72,13 +72,13 @@ class Authentication:
         self._look_ups = Batched(self._ask)
 
     async def grant(self, header: str | None, *, page: bool = False) -> Grant:
-        """Returns the grant for a header. With ``page``, the identity token of a sign-in is accepted, too. Raises
+        """Returns the grant for a header. With ``page``, also accepts the identity token of a sign-in. Raises
         Unauthenticated, TooManyRequests above the key's rate, and Unavailable if the database does not respond in
         time."""
         return await self._grant(header, counted=True, page=page)
 
     async def still(self, header: str | None) -> Grant:
-        """Like ``grant``, but for a request that was already admitted, so it does not count towards the rate."""
+        """Like ``grant``, but does not count towards the rate, because the request was already admitted."""
         return await self._grant(header, counted=False)
 
     async def _grant(self, header: str | None, *, counted: bool, page: bool = False) -> Grant:

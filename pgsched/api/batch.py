@@ -1,8 +1,7 @@
 """POST /v1/jobs/batch: schedules lines of NDJSON as they arrive, either all or none, or each independently.
 
-Neither the request body nor the response is ever held in memory as a whole. The response is written to a temporary
-file, and sent once the last line has been read. Sending the response earlier could cause a deadlock, because few HTTP
-clients read a response while they are still sending the request.
+Neither the request body nor the response is ever held in memory as a whole. The response is collected in a temporary
+file and sent last, because few HTTP clients read a response while they are still sending the request.
 """
 
 import asyncio
@@ -60,7 +59,7 @@ class ScheduledLine(NamedTuple):
 
 
 class BatchRefused(Exception):
-    """A line was refused in mode ``all``."""
+    """In mode ``all``, a line was refused."""
 
     def __init__(self, refused: RefusedLine) -> None:
         super().__init__(str(refused.error))
@@ -133,7 +132,7 @@ async def create_many(
     request: ApiRequest, database: Pooled, authentication: NamedDependency[Authentication], mode: _Mode = "all"
 ) -> Stream | Answer:
     """Each line is a body of POST /v1/jobs, and is checked in the same way. With ``mode=all``, one invalid line rejects
-    the whole batch: the problem names the first invalid line, and nothing is scheduled."""
+    the whole batch: nothing is scheduled, and the problem names the first invalid line."""
     request.check_type(NDJSON)
     still_let_in = partial(check_still, authentication, request)
     with ExitStack() as stack:
@@ -165,8 +164,7 @@ async def _schedule_all(
 async def _schedule_each(
     database: Database, request: ApiRequest, results: _Results, still_let_in: Callable[[], Awaitable[None]]
 ) -> None:
-    """Schedules each line independently. After an error that is not due to a line, no more lines are tried, and all
-    remaining lines get this error."""
+    """Schedules each line independently. An error that is not due to a line is the result of all remaining lines."""
     broken: PgschedError | None = None
     start = await database.ask(_begin)
     async with aclosing(read(request.stream(), start, grant_of(request))) as lines:
@@ -217,7 +215,7 @@ async def _scheduled(
 async def _halved(
     connection: AsyncConnection[Any], lines: list[RequestLine], start: Start
 ) -> AsyncIterator[ScheduledLine | RefusedLine]:
-    """Yields the results in line order. If the database refuses all lines at once, tries each half separately."""
+    """Yields the results in line order. If the database refuses all lines together, tries each half separately."""
     try:
         async with connection.transaction():
             kept = await _together(connection, lines, start)
@@ -241,7 +239,7 @@ async def _halved(
 
 
 def _is_loaded(line: RequestLine) -> bool:
-    """Whether COPY loads the line. Such a line belongs to the queue ``default``."""
+    """Whether COPY loads the line, which then belongs to the queue ``default``."""
     return isinstance(line.order, OneShot) and line.order.on_conflict is None
 
 

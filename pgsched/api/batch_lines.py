@@ -1,7 +1,4 @@
-"""Splits the body of a batch into lines as it arrives, and parses each line into a request to schedule.
-
-A line is a body of ``POST /v1/jobs``, and is checked by the same functions.
-"""
+"""Splits the body of a batch into lines as it arrives, and parses each line into a request to schedule."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -52,7 +49,7 @@ class RefusedLine(NamedTuple):
 
 
 async def cut(body: AsyncIterator[bytes]) -> AsyncIterator[list[BatchLine]]:
-    """Splits the body, and yields its non-empty lines, a few thousand at a time. Ends after the first line that exceeds
+    """Splits the body, and yields its non-empty lines, a few thousand at a time. Stops at the first line that exceeds
     the maximum number of lines."""
     number, size, is_long = 0, 0, False
     some: list[BatchLine] = []
@@ -92,7 +89,7 @@ async def cut(body: AsyncIterator[bytes]) -> AsyncIterator[list[BatchLine]]:
 async def read(
     body: AsyncIterator[bytes], start: Start, grant: Grant
 ) -> AsyncGenerator[list[RequestLine | RefusedLine], None]:
-    """Yields parsed lines, a few thousand at a time. While the database handles these, the next ones are parsed."""
+    """Yields parsed lines, a few thousand at a time, and parses more while the database handles them."""
     following = asyncio.ensure_future(_read_some(some := cut(body), start, grant))
     try:
         while found := await following:
@@ -151,7 +148,7 @@ def _is_plain(data: CreateJob) -> bool:
 
 
 def _plain(data: CreateJob, start: Start) -> OneShot:
-    """Converts a plain line, with the same checks as ``order_in``, but in a tenth of the time."""
+    """Converts a plain line, with the same checks as ``order_in``, but ten times as fast."""
     check_text("target", data.target)
     check_text("client", data.client)
     payload = None if isinstance(data.payload, UnsetType) else bytes(data.payload)
@@ -172,8 +169,8 @@ def _after(delay: str) -> When:
 
 
 def _other(order: ScheduleRequest, start: Start) -> OneShot | ScheduleRequest:
-    """Converts any other line. A one-shot that waits for no other execution becomes a ``OneShot``, so that it is
-    scheduled together with similar ones."""
+    """Converts any other line. A one-shot that waits for no other execution becomes a ``OneShot``, which is scheduled
+    together with similar ones."""
     if order.when.recurs or order.after is not None or order.after_outcome != "success":
         return order
     payload = None if order.payload is None else order.payload.encode()

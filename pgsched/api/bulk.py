@@ -86,9 +86,9 @@ class BulkFilter(
 
 
 class AskBulk(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The operation applies to everything that matches the filter when the request is made. Depending on the action, it
-    cancels or reschedules executions; replays or discards open dead letters; runs past instants of a job that have not
-    succeeded; or pauses, resumes or cancels jobs."""
+    """The operation applies to everything that matches the filter when the request is made: executions (cancel,
+    reschedule), open dead letters (replay, discard), jobs (pause, resume, cancel_jobs), or past instants of a job that
+    have not succeeded (backfill)."""
 
     action: Action
     filter: BulkFilter
@@ -146,9 +146,9 @@ _EXAMPLES = [
 async def start_bulk(
     request: ApiRequest, data: Annotated[AskBulk, Body(examples=_EXAMPLES)], database: Pooled, actor: Actor
 ) -> Response[BulkAsked]:
-    """Only waiting one-shots are rescheduled. Running executions are also cancelled, unless ``status`` excludes them.
-    Dead letters whose work is being redone or has since succeeded are not replayed. A backfill also works while its job
-    is paused. Cancelling jobs also requires the scope ``schedule``."""
+    """Only waiting one-shots are rescheduled. A cancellation includes running executions, unless ``status`` excludes
+    them. Dead letters whose work is being redone or has since succeeded are not replayed. A backfill also works while
+    its job is paused. Cancelling jobs also requires the scope ``schedule``."""
     if data.action == "cancel_jobs":
         check_scope(grant_of(request), "schedule", everywhere=False)
     how = data.how(actor)
@@ -175,6 +175,6 @@ async def get_bulk(operation_id: OperationId, database: Pooled) -> BulkDetail:
 
 @removes("/bulk/{operation_id:str}", "Stop a bulk operation", 404, scope="operate")
 async def stop_bulk(operation_id: OperationId, database: Pooled, actor: Actor) -> Changed:
-    """Items that the operation has not reached stay unchanged, and changed items stay changed. Waiting executions of a
-    backfill are cancelled."""
+    """Items that the operation has not reached stay unchanged, and changed items stay changed. The waiting executions
+    of a backfill are cancelled."""
     return Changed(id=operation_id, changed=await database.ask(verbs.stop_bulk, operation_id, actor=actor))

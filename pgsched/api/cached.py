@@ -14,8 +14,9 @@ GLANCE = 0.1
 
 
 class Cached(Generic[_Found]):
-    """Calls ``look`` on request, one call at a time, and shares the result with all callers for ``seconds``. A call
-    continues even if its caller is gone. The result covers all clients, so grants for only some clients are refused."""
+    """Shares the result of ``look`` with all callers for ``seconds``. Calls ``look`` on request, one call at a time; a
+    call continues even if its caller is gone. The result covers all clients, so grants for only some clients are
+    refused."""
 
     def __init__(self, look: Callable[[], Awaitable[_Found]], *, seconds: float) -> None:
         self._look, self._seconds = look, seconds
@@ -57,6 +58,6 @@ class Cached(Generic[_Found]):
 
 
 def _heed(looking: asyncio.Task[_Found]) -> None:
-    """Retrieves the exception. Otherwise, asyncio would log it if all callers were gone."""
+    """Retrieves the exception, so that asyncio does not log it if all callers are gone."""
     if not looking.cancelled():
         looking.exception()

@@ -1,5 +1,4 @@
-"""The routes for clients: their settings, their signing secrets, and the secrets that options refer to, which are
-never shown."""
+"""The routes for clients: their settings, their signing secrets, and the secrets that options refer to."""
 
 from typing import Annotated, Literal
 
@@ -44,8 +43,8 @@ class ClientSettings(ChangedSettings, frozen=True, kw_only=True, forbid_unknown_
 
 
 class Rotation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """If ``secret`` is omitted, a random secret is created. Previous secrets stay valid for ``keep_for``, one day by
-    default."""
+    """If ``secret`` is omitted, a random secret is created. Previous secrets stay valid for ``keep_for``, by default
+    one day."""
 
     secret: Annotated[str, Meta(description="whsec_ followed by the base64 of 24 to 64 random bytes.")] | None = None
     keep_for: Duration | None = None
@@ -116,7 +115,7 @@ async def patch_client(client: ClientName, data: JSONBody[ClientSettings], datab
 
 @removes("/clients/{client:str}", "Delete a client's settings", 409, scope="admin")
 async def drop_client(client: ClientName, database: Pooled, actor: Actor) -> ClientChanged:
-    """The client's jobs and executions are kept, and use the default settings from then on."""
+    """The client's jobs and executions are kept, and use the default settings."""
     return ClientChanged(client=client, changed=await database.ask(verbs.drop_client, client, actor=actor))
 
 

@@ -42,18 +42,16 @@ LONGEST = 20.0
 LONGEST_BATCH = 120.0
 """The same limit for a batch, which is scheduled in one transaction."""
 _EACH = 7
-"""The maximum share of connections for one client, in tenths. The rest stays free for other clients, however long this
-client's requests take."""
+"""The maximum share of connections for one client, in tenths. The rest stays free for other clients."""
 _BATCHES, _BATCHES_EACH = 3, 2
 """The maximum share of connections for batches, in tenths: for all clients, and for one. A batch holds its connection
 while its lines arrive."""
 _LISTED, _LISTED_EACH = 3, 2
-"""The maximum share of connections for pages of listings, in tenths: for all clients, and for one. Because of this
+"""The maximum share of connections for pages of listings, in tenths: for all clients, and for one. Thanks to this
 limit, hundreds of listings do not delay requests that schedule."""
 
 _COMPUTING = 2
-"""The maximum number of computing requests (such as previews) that run at once. More would compete for the
-processor."""
+"""The maximum number of requests that compute at once, such as previews. More would compete for the processor."""
 
 
 class _Connection(AsyncConnection[Any]):
@@ -93,14 +91,15 @@ class _Attempts:
 
 
 class Database:
-    """A connection pool, which can be opened again after it has been closed. It can be opened, and stays open, while
-    the database is unavailable; requests then get Unavailable.
+    """A connection pool, which can be closed and opened again. The pool can be opened, and stays open, while the
+    database is unavailable; requests then get Unavailable.
 
-    Connections are in autocommit mode, and each session is set up once. A pooler may assign the server connection to
+    Connections are in autocommit mode, and each session is set up once. A pooler may give the server connection to
     another client after each transaction. Behind a pooler, each loan is therefore one transaction, which sets up the
     session again. Statements are never prepared, because their names would stay with the server connection.
 
-    Each connection acts as the API's role, and for no clients unless ``acting`` sets them."""
+    Each connection acts as the API's role, and for no clients unless ``acting`` sets them.
+    """
 
     def __init__(
         self, url: str, events: Events, *, most: int = 10, wait: float = WAIT, longest: float = LONGEST
@@ -123,7 +122,7 @@ class Database:
         return self._grant
 
     def acting(self, grant: Grant) -> Self:
-        """Returns a view of this pool. Connections lent by the view act for the clients of ``grant``."""
+        """Returns a view of this pool, whose connections act for the clients of ``grant``."""
         found = object.__new__(type(self))
         found.__dict__ = self.__dict__ | {"_grant": grant}  # done for every request, and ten times as fast as copy()
         return found
@@ -178,8 +177,7 @@ class Database:
 
     @asynccontextmanager
     async def computing(self) -> AsyncIterator[None]:
-        """Admits a block that keeps the processor busy and needs no connection. Each client can have one such block at
-        a time."""
+        """Admits a block that keeps the processor busy and needs no connection. Each client can have one at a time."""
         payers = self._grant.payers
         async with Deadline(self._wait, "your client's other requests used all of its computing time"):
             await self._computing.take(payers)
@@ -189,8 +187,8 @@ class Database:
             self._computing.give_back(payers)
 
     def batch(self) -> Lent:
-        """Lends a connection for a batch, whose lines arrive while it holds the connection. The batch may hold it for
-        longer than other requests, but fewer connections are available for batches."""
+        """Lends a connection for a batch, which holds the connection while its lines arrive. The time limit is longer
+        than for other requests, but fewer connections are available."""
         return self._lend(LONGEST_BATCH, self._batches)
 
     async def ask(
@@ -228,8 +226,8 @@ class Database:
 
 
 async def _act(connection: _Connection, grant: Grant) -> None:
-    """Makes the session (behind a pooler, only the current transaction) act for ``grant``. Raises SchemaMismatch if the
-    login may not act as the API's role."""
+    """Makes the session act for ``grant`` (behind a pooler, only during the current transaction). Raises SchemaMismatch
+    if the login may not act as the API's role."""
     if connection.acts_for == grant and connection.autocommit:
         return
     found, connection.acts_for = connection.acts_for, None
@@ -259,7 +257,7 @@ async def _configure(connection: AsyncConnection[Any]) -> None:
 
 
 async def _check(connection: AsyncConnection[Any]) -> None:
-    """Checks a connection. This takes a round trip only if the server has sent something, usually a notice that it is
+    """Checks a connection. Takes a round trip only if the server has sent something, usually a notice that it is
     closing the connection."""
     poll = select.poll()
     poll.register(connection.fileno(), select.POLLIN)

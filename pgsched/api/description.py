@@ -1,9 +1,8 @@
 """Corrects Litestar's OpenAPI document for client generators.
 
 Litestar declares that every body is required, that parameters can be null, and that bodies can have additional fields.
-If a value may have any type or be null, Litestar demands that it match exactly one of the two, so null is invalid.
-Clients generated from such a document would send unneeded bodies, reject valid values, and send values that the API
-refuses.
+Where any value is allowed, it declares null invalid. Clients generated from such a document would send unneeded bodies,
+reject valid values, and send values that the API refuses.
 """
 
 import json

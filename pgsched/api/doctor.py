@@ -16,13 +16,12 @@ Examined = NamedDependency[Cached[Report]]
 
 
 def doctor(database: Database, url: str, ring: KeyRing | None) -> Cached[Report]:
-    """Returns the doctor's reports; all requests within ten seconds share one report. ``database`` acts for all
-    clients, so only administrators of all clients may read the reports."""
+    """Returns the doctor's reports; all requests within ten seconds share one. ``database`` acts for all clients, so
+    only administrators of all clients may read the reports."""
     return Cached(lambda: examine(database.connection, url=url, ring=ring), seconds=_KEPT)
 
 
 @reads("/doctor", "Check the installation", scope="admin", everywhere=True)
 async def examine_all(request: ApiRequest, doctor: Examined) -> Report:
-    """Runs the checks of ``pgsched doctor`` with the API's login. ``status`` is the worst severity found. The report
-    may be up to ten seconds old."""
+    """Runs the checks of ``pgsched doctor``. ``status`` is the worst severity. The report may be ten seconds old."""
     return await doctor.get(grant_of(request))

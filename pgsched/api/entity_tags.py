@@ -1,9 +1,7 @@
-"""ETags (RFC 9110, section 8.8.3) of jobs and executions. With ETags, clients can change a row on the condition that it
-has not changed since they read it, and need not fetch an unchanged row again.
+"""ETags (RFC 9110, section 8.8.3) of jobs and executions.
 
-An ETag has two parts. The first is the version of the editable fields. If-Match compares only this part, so a run that
-ends in the meantime does not cause an edit to be refused. The second is a digest of the whole response. If-None-Match
-compares both parts.
+An ETag has two parts: the version of the editable fields, and a digest of the whole response. If-Match compares only
+the version, so an edit is not refused because a run has ended in the meantime. If-None-Match compares both parts.
 """
 
 import hashlib
@@ -55,8 +53,8 @@ def version_of_execution(row: Execution) -> str:
 
 
 def check_version(wanted: str | None, version: str) -> None:
-    """Raises Unreadable (412) unless ``wanted`` (If-Match) contains the version. Weak ETags never match, because a weak
-    ETag can belong to more than one version."""
+    """Raises Unreadable (412) unless ``wanted`` (If-Match) contains the version. Weak ETags never match, because one
+    weak ETag can belong to several versions."""
     if wanted is None or wanted.strip() == "*":
         return
     if f'"{version}' not in [named.strip().partition("-")[0] for named in wanted.split(",")]:

@@ -81,7 +81,7 @@ class _Reader:
                 changed, now = self.feed.changed, time.monotonic()
                 if not await self._is_let_in():
                     return
-                if self.checked < now - 2 * _CHECKED:  # the key could not be checked, so nothing is sent until it can
+                if self.checked < now - 2 * _CHECKED:  # nothing is sent while the key cannot be checked
                     await asyncio.sleep(_CHECKED)
                 elif page := await self._next():
                     self.position, self.span = page.end, page.span
@@ -104,8 +104,7 @@ class _Reader:
         return frozenset({named} if self.grant.is_for(named) else ())
 
     async def _is_let_in(self) -> bool:
-        """Checks the key twice a second, so that the stream ends soon after the key is revoked or its clients
-        change."""
+        """Checks the key twice a second, so that a revoked or changed key soon ends the stream."""
         now = time.monotonic()
         if now - self.checked >= _CHECKED:
             try:
@@ -132,8 +131,8 @@ class _Reader:
         return not is_there and self.position.is_within(horizon)
 
     def _wanted(self, page: FeedPage) -> bytes:
-        """Returns the frames of those events on a page that this reader wants and may see. A shared page also contains
-        events of other clients."""
+        """Returns the frames of those events that this reader wants and may see. A page is shared with other
+        readers."""
         return b"".join(
             told.frame for told in page.told if self.grant.is_for(told.event.client) and self.wanted.takes(told.event)
         )
@@ -160,8 +159,8 @@ async def follow_events(
     after: _After = None,
     last_event_id: _LastEventId = None,
 ) -> Stream:
-    """Reports each outcome (succeeded, failed, cancelled, expired or skipped) as soon as it becomes visible, in that
-    order. Executions that are not kept in history are not reported."""
+    """Reports each outcome (succeeded, failed, cancelled, expired or skipped) as soon as it becomes visible. Executions
+    that are not kept in history are not reported."""
     seconds = _seconds(wait)
     asked = await database.ask(ends.horizon)
     position = _position(last_event_id or after, "Last-Event-ID" if last_event_id else "after", asked)

@@ -34,7 +34,7 @@ _KEY = Example(summary="One ordering key of a client", value={"client": "payment
 
 class Limit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """At most ``rate`` executions start in each ``per``; after a quiet period, up to ``burst`` start at once. At most
-    ``concurrency`` executions run at once. At least one of ``rate`` and ``concurrency`` must be given."""
+    ``concurrency`` executions run at once. ``rate`` or ``concurrency`` must be given."""
 
     rate: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
     per: Duration = "PT1S"
@@ -50,7 +50,7 @@ class TargetHost(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Sidelining(TargetHost, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Sidelines a host until the given instant or, if ``until`` is omitted, until the host is resumed."""
+    """Sidelines a host until the instant ``until`` or, if that is omitted, until the host is resumed."""
 
     until: Instant | None = None
     note: Annotated[str, Meta(max_length=1000)] | None = None
@@ -132,8 +132,8 @@ async def list_sidelined(
 async def pause_target(
     data: Annotated[Sidelining, Body(examples=[_HOST])], database: Pooled, actor: Actor
 ) -> TargetChanged:
-    """The host is not called until the given instant, or until it is resumed. If no client is given, this applies to
-    all clients."""
+    """The host is not called until the given instant, or until it is resumed. Without a client, this applies to all
+    clients."""
     until = instant_of(data.until, "until") if data.until is not None else None
     changed = await database.ask(
         verbs.pause, "target", data.host, client=data.client, until=until, note=data.note, actor=actor

@@ -1,12 +1,11 @@
 """Uses one statement and one commit to schedule one-shots that arrive together.
 
 While a client's statement is in flight, further requests of that client are collected for the next statement. So a
-single request does not wait, and the more requests there are, the less each costs. Every response is sent after the
-commit.
+single request does not wait, and under load each request costs less. Every response is sent after the commit.
 
-One row, or a lock that one row waits for, can make the database refuse a whole group. The group's requests are then
-tried separately, as are this client's requests during the next second. A group never contains requests of several
-clients or API keys, because the database runs each statement with the rights of one key.
+One row, or a lock that one row waits for, can make the database refuse a whole group. The requests of the group, and
+those of the same client during the next second, are then tried separately. A group has one client and one API key,
+because the database runs a statement with the rights of one key.
 """
 
 import asyncio
@@ -109,8 +108,9 @@ class GroupCommit:
 class Intake:
     """The dependencies of a route that schedules. ``span`` starts a trace span, or is None if spans are not recorded.
 
-    They are combined into one dependency because Litestar resolves each in a separate task, which took a third of the
-    request's time."""
+    They are one dependency because Litestar resolves each dependency in a separate task, which took a third of a
+    request's time.
+    """
 
     database: Database
     group_commit: GroupCommit

@@ -1,8 +1,7 @@
 """Limits the API's connections: their number, request heads that never end, and responses that are not read.
 
-uvicorn has no such limits, but accepts a custom protocol. This one passes all data on to uvicorn's own protocol, and
-counts only bytes and seconds. ``middleware`` reports when a request begins, when the API asks for more of its body, and
-when the response is complete. It also enforces the limits that apply once a request has begun.
+uvicorn has no such limits, but accepts a custom protocol. This protocol passes all data on to uvicorn's own protocol,
+and learns from ``middleware`` when requests begin and end.
 
 A connection is closed if its request does not arrive in time, or if its client does not read the response. If there are
 too many connections, the connection that has waited longest for a request is closed, so that idle connections do not
@@ -78,9 +77,8 @@ class Connections:
 
 
 class _JoinedWrites:
-    """A transport that writes all data of one turn of the event loop with one system call. uvicorn writes the head and
-    the body of a response separately. For both the writer and the reader, each system call costs as much as all other
-    work on the data."""
+    """A transport that joins the writes of one turn of the event loop into one system call. uvicorn writes the head and
+    the body of a response separately, and a system call costs both sides as much as all other work on the data."""
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         self._transport, self._loop = transport, loop
@@ -110,8 +108,8 @@ class _JoinedWrites:
 class _Connection(asyncio.Protocol):
     """One connection, in front of uvicorn's protocol.
 
-    The head of a request is passed on first, and the rest only after the request has begun. So when a request begins,
-    its headers are complete and contain no trailers.
+    Only the head of a request is passed on before the request begins. So the headers are complete at that time, and
+    contain no trailers.
     """
 
     def __init__(self, connections: Connections, *, app_state: dict[str, Any], **given: Any) -> None:

@@ -181,7 +181,7 @@ pause, resume = pausable(
 
 @makes("/jobs/{job_id:str}/trigger", "Run a job now, in addition to its schedule", 404, 409, 429, scope="operate")
 async def trigger(job_id: JobId, database: Pooled, actor: Actor) -> Response[Triggered]:
-    """This also works while the job is paused or finished. Each call creates another execution."""
+    """A paused or finished job can also be triggered. Each call creates another execution."""
     execution_id = await database.ask(verbs.trigger, job_id, actor=actor)
     return made_at(f"/v1/executions/{execution_id}", Triggered(id=execution_id, job_id=job_id))
 
@@ -205,9 +205,10 @@ async def edit_job(
     force: Forced = False,
     if_match: IfMatch = None,
 ) -> Response[JobDetail]:
-    """The job's waiting execution changes at once; one that a worker has already claimed runs unchanged. A paused job
-    stays paused. A job declared by an application or a file can be changed only with ``force``, because the next apply
-    reverts the change. With If-Match, the job is changed only if its version is still the one that was read."""
+    """The job's waiting execution changes at once; an execution that a worker has already claimed runs unchanged. A
+    paused job stays paused. A job declared by an application or a file can be changed only with ``force``, because the
+    next apply reverts the change. With If-Match, the job is changed only if its version is still the one that was
+    read."""
     changes = edits.changes_of(data.changes())
     async with database.connection() as connection, connection.transaction():
         version = await edits.locked_version(connection, job_id)
@@ -228,7 +229,7 @@ async def preview_edit(job_id: JobId, data: JSONBody[PreviewEdit], database: Poo
 
 @acts("/preview", "Preview a schedule", scope="read")
 async def preview_spec(data: JSONBody[PreviewSpec], database: Pooled) -> Preview:
-    """The schedule need not belong to a job. Nothing is written."""
+    """The schedule need not belong to a job. Nothing is changed."""
     start = _start(data.start)
     if start is None:
         start = await database.ask(verbs.now)

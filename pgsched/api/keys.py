@@ -35,7 +35,7 @@ Rate = Annotated[int, Meta(ge=1, le=1_000_000)]
 
 
 class NewKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The subject that uses the key, and the key's scopes, clients (all if omitted) and expiry (never if omitted)."""
+    """The subject that uses the key; its scopes; its clients (by default, all); and its expiry (by default, never)."""
 
     subject: Annotated[str, Meta(min_length=1, max_length=200)]
     scopes: Annotated[list[Scope], Meta(min_length=1, max_length=4)]
@@ -46,15 +46,14 @@ class NewKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class KeyRate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The number of requests per second (unlimited if null), and of requests at once after a quiet period (by default,
-    the rate)."""
+    """Requests per second (null: unlimited), and requests at once after a quiet period (by default, the rate)."""
 
     rate: Rate | None
     burst: Rate | None = None
 
 
 class RotateKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The previous secret stays valid for ``keep_for``. If that is omitted, the secret becomes invalid at once."""
+    """The previous secret stays valid for ``keep_for``. By default, it becomes invalid at once."""
 
     keep_for: Duration | None = None
 

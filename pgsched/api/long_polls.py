@@ -1,11 +1,11 @@
 """Long polls: requests that wait for executions to become due in a queue, without polling the database themselves.
 
-All requests share one connection that listens for the workers' notifications. All requests for the same queue also
-share one poll per second, which finds executions that have just become due or were not notified. A due execution wakes
-one request; the clients take turns. When that request has claimed, it wakes the next request, even if the claim was
-empty, because the execution may belong to another client. After an empty claim, no other request for the same clients
-claims until more executions are due. So one execution does not cause claims by a hundred waiting requests, and need not
-wait for them.
+All requests share one connection, which listens for the workers' notifications. The requests for one queue also share
+one poll per second, which finds executions that were not notified.
+
+A due execution wakes one request; the clients take turns. The execution may belong to another client, so each request
+wakes the next one after its claim, even if the claim was empty. After an empty claim, no other request for the same
+clients claims until more executions are due. So one execution does not cause a hundred claims.
 """
 
 import asyncio
@@ -46,8 +46,8 @@ class PolledQueue:
         self.task: asyncio.Task[None] | None = None
 
     def come(self) -> None:
-        """Records that an execution is due, and wakes a request. The execution's client is unknown, so every waiting
-        request may claim again."""
+        """Records that an execution is due, and wakes a request. The execution may belong to any client, so every
+        waiting request may claim again."""
         self._came += 1
         self._in_vain.clear()
         self.wake_one()
@@ -61,7 +61,7 @@ class PolledQueue:
 
     def pass_on(self, payers: Payers, turn: int, *, in_vain: bool) -> None:
         """Ends a request's turn, and wakes the next request."""
-        if in_vain and turn == self._came:  # otherwise, more executions have become due since this request was woken
+        if in_vain and turn == self._came:  # if not, more executions have become due since this request was woken
             self._in_vain.add(payers)
         self.wake_one()
 
@@ -93,7 +93,7 @@ class LongPolls:
 
     @asynccontextmanager
     async def queue(self, name: str, number: int) -> AsyncIterator[PolledQueue]:
-        """Yields an object with which to wait for a queue, whose first partition is ``number``."""
+        """Yields an object with which to wait for the queue that begins at the partition ``number``."""
         queue = self._queues.setdefault(name, PolledQueue(name, number))
         queue.users += 1
         if queue.task is None:

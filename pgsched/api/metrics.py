@@ -59,7 +59,7 @@ class Metrics:
         return found
 
     async def _add_findings(self, found: Counts) -> None:
-        """Adds the doctor's findings; while the checks run again, adds their previous findings. On a server in trouble,
+        """Adds the doctor's findings; while the checks run again, adds the previous findings. On a server in trouble,
         the checks can take longer than a scrape waits, and a failed scrape would reset an alert."""
         within = _LONGEST if self._report is None else GLANCE
         self._report = await self._doctor.glance(EVERYBODY, kept=_FINDINGS_KEPT, within=within) or self._report

@@ -1,9 +1,9 @@
 """ASGI middleware around the application: counts and times requests, and refuses those that exceed a limit.
 
-There are limits on a request's head, on the time its body takes to arrive, and on data that arrives after the response
-is ready. The response can be ready before the whole request has arrived, for example if the request is refused. The API
-then continues to read for up to two seconds, because a client can lose the response if the connection is closed with
-unread data. If the request is still incomplete, the connection is closed after the response.
+Limits apply to a request's head, to the time its body takes to arrive, and to data that arrives after the response is
+ready, for example because the request was refused. Such data is read for up to two seconds, because a client can lose
+the response if the connection is closed with unread data. If the request is still incomplete, the connection is closed
+after the response.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ AsgiApp = Callable[[Any, Any, Any], Awaitable[None]]
 _MOST_HEADERS, _LONGEST_URL, _MOST_PARAMETERS = 256, 32 * 1024, 500
 _LINGERS, _MOST_SURPLUS = 2.0, 4 * 1024 * 1024  # seconds and bytes of further reading once the response is ready
 _ONCE = (b"host", b"origin", b"authorization")
-"""Headers that may occur only once. If there were two, a proxy and the API could read different ones."""
+"""Headers that may occur only once. If a header occurred twice, a proxy and the API could read different values."""
 _CLOSE = (b"connection", b"close")
 _METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 
@@ -63,8 +63,7 @@ class RequestCounts:
 
 
 def limited(app: AsgiApp) -> AsgiApp:
-    """Wraps the application, so that the limits apply. The server's connections must be those of
-    ``http_connections``."""
+    """Wraps the application, so that the limits apply. The server must use the connections of ``http_connections``."""
 
     async def within_limits(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
@@ -104,7 +103,7 @@ class _Request:
         self._connection.begin(has_body=not self._is_whole)
 
     def problem(self) -> tuple[int, str] | None:
-        """Returns the status and the reason if the request's head must be refused, or else None."""
+        """Returns the status and the reason if the request's head must be refused, or None."""
         names, path, query = self._names, self._scope["raw_path"], self._scope["query_string"]
         if len(names) > _MOST_HEADERS:
             return 431, f"the request has over {_MOST_HEADERS} headers: send fewer"

@@ -1,15 +1,13 @@
 """Signs users in with an OpenID Connect provider: the authorization code flow with PKCE (RFC 7636).
 
 The browser is redirected to the provider with a state, a nonce and a challenge, and keeps the matching values in a
-cookie for ten minutes. It returns with a code, which is exchanged with the provider for an identity token. The
-dashboard then identifies the user by that token (``pages.session``). The server stores nothing, so any process can
-finish a sign-in that another process has begun.
+cookie for ten minutes. It returns with a code, which the API exchanges with the provider for an identity token (see
+``pages.session``). The server stores nothing, so any process can finish a sign-in.
 
-- The state proves that the browser's return belongs to a sign-in of this browser; the nonce proves the same for the
-  token.
-- If the parameters of the return name an issuer, it must be the provider of the sign-in (RFC 9207).
-- Anybody can forge a return together with its cookie. So the provider is called only once per cookie, and at a limited
-  rate for each client address.
+- The state proves that this browser began the sign-in; the nonce proves the same for the token.
+- If the return names an issuer, that issuer must be the provider of the sign-in (RFC 9207).
+- Anybody can forge a return and its cookie. So the provider is called only once per cookie, and at a limited rate for
+  each client address.
 - The provider's documents are read in the same way as its keys: over TLS, with limits on time and bytes.
 """
 
@@ -41,7 +39,7 @@ _REMEMBERED = 10_000  # maximum number of remembered states for which a provider
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingSignIn:
-    """The values that the browser keeps during a sign-in, until it returns from the provider."""
+    """The values that the browser keeps while the user is at the provider."""
 
     issuer: str
     state: str
@@ -73,8 +71,8 @@ class PendingSignIn:
 
 
 class SignIns:
-    """Signs users in at those providers of ``tokens`` that have ``sign_in``. Raises InvalidSettings if a file with a
-    client secret cannot be read."""
+    """Signs users in at those providers of ``tokens`` that have ``sign_in``. Raises InvalidSettings if a client secret
+    cannot be read from its file."""
 
     def __init__(self, tokens: "BearerTokens | None") -> None:
         providers = tokens.providers if tokens else {}
@@ -111,7 +109,7 @@ class SignIns:
 
     async def finish(self, begun: PendingSignIn, answer: Mapping[str, str], returns_to: str, caller: str) -> str:
         """Finishes a sign-in from the address ``caller``, and returns the user's identity token. Raises
-        Unauthenticated, Unavailable, and TooManyRequests if this address finishes too many sign-ins."""
+        Unauthenticated, Unavailable, and TooManyRequests if too many sign-ins come from this address."""
         tokens, sign_in = self._at(begun.issuer)
         if not hmac.compare_digest(answer.get("state", "").encode(), begun.state.encode()):
             raise Unauthenticated("the provider's response belongs to another sign-in: start again")

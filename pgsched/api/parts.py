@@ -35,8 +35,7 @@ if TYPE_CHECKING:
 
 
 class Parts:
-    """The shared objects, built from the settings. ``database_url`` is the URL in the settings. Raises
-    InvalidSettings."""
+    """The shared objects, built from the settings, which include ``database_url``. Raises InvalidSettings."""
 
     def __init__(self, settings: Settings, database_url: str, events: Events, *, wait: float) -> None:
         self._database = database = Database(database_url, events, wait=wait)

@@ -24,8 +24,8 @@ def pausable(
     **access: Any,
 ) -> tuple[HTTPRouteHandler, HTTPRouteHandler]:
     """Returns two routes, which pause and resume the resource at ``path``. ``named`` is the type of the last path
-    parameter, whose value becomes the first field of the response. ``pauses`` and ``resumes`` are the descriptions of
-    the routes. ``suffix`` is appended to the operations' names."""
+    parameter; the parameter's value becomes the first field of the response. ``pauses`` and ``resumes`` describe the
+    routes. ``suffix`` is appended to the operations' names."""
     parameter, field, (of, described) = path.rpartition("{")[2][:-5], answer.__struct_fields__[0], get_args(named)
 
     def route(verb: Callable[..., Awaitable[bool]], title: str, says: str | None) -> HTTPRouteHandler:

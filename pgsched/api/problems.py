@@ -1,5 +1,5 @@
-"""Turns every error into a problem document (RFC 9457). Its ``code`` comes from a class in ``pgsched.errors``, and its
-``detail`` says what to write instead."""
+"""Turns every error into a problem document (RFC 9457). The document's ``code`` comes from a class in
+``pgsched.errors``, and its ``detail`` says what to write instead."""
 
 from http import HTTPStatus
 from typing import Any, Literal, Self, get_args, get_origin
@@ -136,7 +136,7 @@ def _answer(
 
 
 def unread_problem(status: int, detail: str) -> Problem:
-    """The problem document for a request that is refused without being read."""
+    """The problem document for a request that is refused before it is read."""
     return _problem(status, InvalidInput, detail, instance="", faults=None)
 
 
@@ -179,7 +179,7 @@ def _fault(request: AnyRequest, fault: Any) -> Fault:
 
 
 def _choices(annotation: Any) -> str:
-    """Returns a phrase for an error message that lists the choices of every Literal in the annotation."""
+    """Returns a phrase for an error message, which lists the choices of every Literal in the annotation."""
     if get_origin(annotation) is Literal:
         return f"; write one of {', '.join(get_args(annotation))}"
     return "".join(map(_choices, get_args(annotation)))

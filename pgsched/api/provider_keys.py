@@ -1,8 +1,8 @@
 """The keys with which a provider signs its tokens, fetched from the URL in its discovery document.
 
-Keys are fetched on demand. Known keys are refreshed in the background every few minutes. Unknown keys cause at most two
-fetches per minute, so that forged tokens do not burden the provider. All waiting requests share one fetch; requests
-with API keys do not wait. The provider's responses are limited in time and bytes, and redirects are not followed.
+Keys are fetched on demand, and known keys are refreshed in the background every few minutes. Unknown keys cause at most
+two fetches per minute, so that forged tokens do not burden the provider. All waiting requests share one fetch; requests
+with API keys do not wait.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """Verifies bearer tokens of OpenID Connect providers with their issuer's keys.
 
-The algorithm in the token's header is used only if the setting allows it and the key is meant for it. Keys, and URLs of
-keys, in the token itself are ignored.
+The algorithm in the token's header is used only if the setting allows it and the key is meant for it. Keys and URLs of
+keys in the token itself are ignored.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ class BearerTokens:
         self._keys = {issuer: SigningKeys(issuer, self.context, events) for issuer in self.providers}
 
     async def grant(self, text: str, *, counted: bool = True, page: bool = False) -> Grant:
-        """Returns the grant for a token. With ``page``, the identity token of a sign-in is accepted, too. Raises
+        """Returns the grant for a token. With ``page``, also accepts the identity token of a sign-in. Raises
         Unauthenticated; Refused if the token is valid but grants nothing; TooManyRequests above the provider's rate;
         and Unavailable if the issuer's keys cannot be fetched."""
         provider = self._read(text)[1]
@@ -66,7 +66,7 @@ class BearerTokens:
         raise Unauthenticated("the token's issuer has no key with the token's kid")
 
     def _read(self, text: str) -> tuple[dict[str, Any], Provider]:
-        """Returns the header of a token, and the provider of the issuer that it names. Both are unverified."""
+        """Returns a token's header, and the provider whose issuer the token names. Both are unverified."""
         if len(text) > _LONGEST:
             raise Unauthenticated(f"the token is longer than {_LONGEST} characters")
         try:
@@ -83,7 +83,7 @@ class BearerTokens:
 
 
 def _usable(data: dict[str, Any], algorithm: str) -> PyJWK | None:
-    """Returns the key for use with this algorithm, or None if it does not fit the algorithm."""
+    """Returns the key for use with this algorithm, or None if the key is not meant for it."""
     kind, curve = _KEY_OF[algorithm]
     if (data.get("kty"), data.get("alg", algorithm)) != (kind, algorithm) or curve not in (None, data.get("crv")):
         return None

@@ -127,8 +127,7 @@ async def claim(
 async def _claim_later(
     request: ApiRequest, queue: PolledQueue, ask: Callable[[], Awaitable[list[Message]]], seconds: float
 ) -> list[Message]:
-    """Waits until executions are due, and claims them. Returns an empty list if time runs out or the caller
-    disconnects."""
+    """Waits until executions are due, and claims them. Returns [] if time runs out or the caller disconnects."""
     until, payers = time.monotonic() + seconds, grant_of(request).payers
     # After the body, the only message that can arrive says that the caller has disconnected.
     gone: asyncio.Future[Any] = asyncio.ensure_future(request.receive())
@@ -194,8 +193,8 @@ async def release(execution_id: ExecutionId, data: JSONBody[ReleaseMessage], hol
 async def _report(
     holders: Database, verb: Callable[..., Awaitable[_Answer]], id: UUID, token: int, **said: Any
 ) -> _Answer:
-    """Reports the outcome of an execution. If the token is stale, also reports that the call has ended, because the
-    execution may have been cancelled, and the next execution with its ordering key then waits for that report."""
+    """Reports the outcome of an execution. If the token is stale, also reports that the call has ended: the execution
+    may have been cancelled, and the next execution with its ordering key then waits for that report."""
     try:
         return await holders.ask(verb, id, token, **said)
     except StaleLease:
@@ -205,7 +204,7 @@ async def _report(
 
 
 def _token(text: str) -> int:
-    """Parses a token. Replaces a number of more than 64 bits with one that no lease has."""
+    """Parses a token. A number of more than 64 bits becomes a token that no lease has."""
     return min(int(text), 2**63 - 1)
 
 

@@ -18,16 +18,16 @@ _CANCELLING = 0.5  # seconds that a reachable server needs to cancel a statement
 
 
 class RateLimits:
-    """Rate limits by the generic cell rate algorithm (ITU-T I.371), which stores when each caller's next request would
-    be due if the caller's requests were evenly spaced."""
+    """Rate limits by the generic cell rate algorithm (ITU-T I.371). The algorithm stores when each caller's next
+    request would be due if the caller's requests were evenly spaced."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._due: dict[str, float] = {}
 
     def take(self, who: str, rate: int, burst: int) -> None:
-        """Counts a request by ``who``, such as ``the key 3f9c0a7e51d2b846``. If the request comes too early, raises
-        TooManyRequests and does not count it."""
+        """Counts a request by ``who``, such as ``the key 3f9c0a7e51d2b846``. Raises TooManyRequests if it comes
+        too early."""
         now = self._clock()
         due = max(self._due.get(who, now), now)
         if due - now > (burst - 1) / rate:
@@ -40,8 +40,8 @@ class RateLimits:
 
 
 class FairShares:
-    """Shares ``most`` units among clients. A client gets at most ``each``, no matter how many keys it uses. A unit that
-    becomes free goes to the next waiting request of the client with the fewest units."""
+    """Shares ``most`` units among clients. A client gets at most ``each``, no matter how many keys it uses. A returned
+    unit goes to the next waiting request of the client with the fewest units."""
 
     def __init__(self, most: int, each: int) -> None:
         self._most, self._each, self._taken = most, each, 0
@@ -56,8 +56,8 @@ class FairShares:
         return self._taken < self._most and self.has(payers) < self._each
 
     def take_now(self, payers: Payers) -> bool:
-        """Takes a unit without waiting, or returns False. A client that already has at least three times as many units
-        as would remain free gets none, so that some are left for other clients."""
+        """Takes a unit without waiting, or returns False. To leave some units for others, refuses a client that already
+        has at least three times as many units as would remain free."""
         has = self.has(payers)
         if not self.has_room(payers) or (has and has >= _TO_ONE_FREE * (self._most - self._taken - 1)):
             return False
@@ -65,8 +65,7 @@ class FairShares:
         return True
 
     async def take(self, payers: Payers) -> None:
-        """Waits for a unit, and takes it. If a client's share is used up, its waiting requests do not delay other
-        clients."""
+        """Waits for a unit, and takes it. A client that has used up its share does not delay other clients."""
         if self.has_room(payers):  # no waiting request could take this unit
             self._count(payers)
             return
@@ -103,7 +102,7 @@ class FairShares:
 
 class Deadline:
     """Makes a block raise Unavailable if it takes longer than ``seconds``. When the block is cancelled, the driver asks
-    the server to cancel the statement, which an unreachable server never does. The block is therefore cancelled a
+    the server to cancel the statement, and waits. An unreachable server never cancels it, so the block is cancelled a
     second time, after which the driver closes the connection.
 
     Unlike ``asyncio.timeout``, one timer serves several successive bounds, because every request needs two.
@@ -123,7 +122,7 @@ class Deadline:
         return self
 
     def extend(self, seconds: float, otherwise: str) -> None:
-        """Sets a longer bound, which is also counted from the block's start."""
+        """Sets a longer bound, which also counts from the block's start."""
         self._seconds, self._otherwise = seconds, otherwise
 
     def _look(self) -> None:

@@ -104,8 +104,8 @@ async def resume_installation(
     ] = None,
 ) -> Response[ReleasedInstallation]:
     """Holds the installation if it is not held, and releases it once the whole policy has been carried out. Workers
-    cancel the skipped executions, so at least one worker must be running. If this takes longer than 15 seconds, the
-    status is 202. Then repeat the request; finished steps stay done."""
+    cancel the skipped executions, so at least one worker must be running. After 15 seconds, the status is 202. Then
+    repeat the request; finished steps stay done."""
 
     @asynccontextmanager
     async def lend() -> AsyncIterator[AsyncConnection[Any]]:

@@ -1,11 +1,8 @@
-"""Reads and checks requests before they reach a route.
-
-Unknown parameters and fields are refused rather than ignored. A body is decoded as the type that the route expects. If
-the path names a job or an execution by its key, the key is replaced with the id.
+"""Reads and checks requests before they reach a route. Unknown parameters and fields are refused rather than ignored.
 
 An ASGI server passes on a decoded path, in which a / inside a name looks like a separator. So the raw path is parsed
-again: its quoted parts are matched to a route, and each name is decoded for the route. HEAD gets the same response as
-GET, without the body.
+again: its quoted parts are matched to a route, and then decoded. If the path names a job or an execution by its key,
+the key is replaced with the id.
 """
 
 import re
@@ -43,8 +40,7 @@ class Application(Litestar):
         await super().__call__(scope, receive, send)
 
     async def _answer_head(self, scope: Any, receive: Any, send: Any) -> None:
-        """Handles HEAD as GET without the body. Once the head is sent, reports that the client has disconnected, so
-        that a stream ends."""
+        """Handles HEAD as GET without the body. Reports a disconnect after the head, so that a stream ends."""
         inner, is_sent = scope | {"method": "GET"}, False
 
         async def listen() -> Any:
@@ -123,8 +119,8 @@ def read_body(body: bytes, expected: Any) -> Any:
 
 
 async def check_request(request: Request[Any, Any, Any]) -> None:
-    """Refuses unknown or repeated parameters and unexpected bodies, which would otherwise be ignored. Also refuses
-    clients that the API key is not for. Replaces a job's or an execution's key in the path with the id."""
+    """Refuses clients that the API key does not cover, and unknown or repeated parameters and unexpected bodies, which
+    would otherwise be ignored. Replaces a job's or an execution's key in the path with the id."""
     if request.method == "OPTIONS":  # lists the methods, even if the named object does not exist
         return
     await check_parameters(request)
@@ -144,8 +140,7 @@ async def check_query(request: Request[Any, Any, Any]) -> None:
 
 
 async def check_parameters(request: Request[Any, Any, Any]) -> None:
-    """Checks everything but the body. Routes that read their bodies themselves use this instead of
-    ``check_request``."""
+    """Checks everything but the body, for routes that read their bodies themselves."""
     await check_query(request)
     if not all(request.scope["raw_path"].split(b"/")[1:]):  # the next part would be taken for the missing name
         raise Unreadable("a segment of the path is empty: give the name that is missing there", status=404)
@@ -162,7 +157,7 @@ async def check_parameters(request: Request[Any, Any, Any]) -> None:
         elif name in seen and not known[name]:
             detail = "is given twice; give it once"
         elif value == "" or (value.lower() == "null" and name not in texts):
-            # Probably a variable is unset in the caller, which did not want a query without this filter.
+            # A variable is probably unset in the caller, which did not mean to omit this filter.
             detail = "has no value; give a value, or leave the parameter out"
         elif "\x00" in str(value):
             status, detail = 422, "contains a NUL character; remove %00"
@@ -187,8 +182,8 @@ def _decoder(expected: Any) -> msgspec.json.Decoder[Any]:
 
 @cache
 def _query_names(handler: Any) -> tuple[dict[str, bool], frozenset[str]]:
-    """Returns the names of a route's query parameters, each with a flag that is True if the parameter may be repeated;
-    and the names of the parameters that accept any text."""
+    """Returns the names of a route's query parameters, each with a flag that is True if the parameter may be repeated.
+    Also returns the names of the parameters that accept any text."""
     names, texts = dict[str, bool](), set[str]()
     for field in parameters_of(handler).values():
         found = field.kwarg_definition
@@ -221,8 +216,8 @@ def _fields(expected: Any, steps: list[str]) -> list[str]:
 
 
 def key_in(request: Request[Any, Any, Any]) -> tuple[str, str] | None:
-    """Returns the name and value of the path parameter that contains a key, or None if there is none. Always returns
-    None on routes that need only an execution's token, because these look up no keys."""
+    """Returns the name and value of the path parameter that contains a key, or None if there is none. Routes that need
+    only an execution's token look up no keys, so the result for them is None."""
     if request.route_handler.opt.get(SCOPE) == PUBLIC:
         return None
     for part in request.path_params.keys() & KINDS.keys():

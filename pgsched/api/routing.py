@@ -55,7 +55,7 @@ reads = partial(_route, get, scope="read")
 
 
 def reads_version(path: str, summary: str, *refusals: int, **more: Any) -> get:
-    """Declares a route that reads something with an ETag, with the status 304 if the client has the current version."""
+    """Declares a route that reads something with an ETag. The status is 304 if the client has the current version."""
     known = ResponseSpec(
         None, generate_examples=False, description="Not changed: If-None-Match contains the current ETag."
     )
@@ -77,8 +77,8 @@ settles = partial(_route, post, status_code=200, scope=PUBLIC, security=[{}])
 
 
 def makes(path: str, summary: str, *refusals: int, otherwise: tuple[Any, str] | None = None, **more: Any) -> post:
-    """Declares a route that creates something, with the status 201. If the status can also be 200, ``otherwise`` is the
-    type and the description of that response."""
+    """Declares a route that creates something, with the status 201. ``otherwise`` is the type and the description of
+    the response with the status 200, if there is one."""
     responses = problems(*refusals)
     if otherwise is not None:
         kind, reason = otherwise

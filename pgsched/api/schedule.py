@@ -1,4 +1,4 @@
-"""POST /v1/jobs: one-shots that arrive together are committed together; a job is created and planned in one
+"""POST /v1/jobs. One-shots that arrive together are committed together; a job is created and planned in one
 transaction."""
 
 from contextlib import nullcontext

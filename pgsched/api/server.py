@@ -25,15 +25,15 @@ from pgsched.telemetry import Events
 
 _OWN_DESCRIPTORS = 200
 _IDLE = 130
-"""The number of seconds without a request after which a connection is closed. It is longer than the limits of common
-proxies (nginx and AWS 60, Traefik 90, Caddy 120), so that the proxy closes idle connections first. A request that
-arrives just as the API closes the connection would be lost, because proxies do not retry a POST."""
+"""The number of seconds without a request after which a connection is closed. Common proxies have lower limits (nginx
+and AWS 60, Traefik 90, Caddy 120), so they close idle connections first. If the API closed a connection just as a POST
+arrived, the POST would be lost, because proxies do not retry it."""
 _STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 
 
 class _Server(uvicorn.Server):
-    """Shuts down gracefully on SIGTERM, SIGINT and SIGQUIT, and then returns instead of raising the signal again. First
-    ends event streams, which would otherwise never end, and then waits for requests in flight."""
+    """Shuts down gracefully on SIGTERM, SIGINT and SIGQUIT, and then returns instead of raising the signal again. Ends
+    event streams, which would otherwise never end, and then waits for requests in flight."""
 
     def __init__(self, config: uvicorn.Config, end_streams: Callable[[], None]) -> None:
         super().__init__(config)
@@ -61,8 +61,8 @@ def serve(settings: Settings, *, events: Events | None = None, listening: Callab
     main thread.
 
     Once connections are accepted, calls ``listening`` with the API's URL, such as ``http://127.0.0.1:8080``. If the
-    port is 0, this URL has the actual port. Raises InvalidSettings if the API cannot listen on the address, or if no
-    API key exists and other machines could reach the API.
+    port in the settings is 0, the URL has the port that the system chose. Raises InvalidSettings if the API cannot
+    listen on the address, or if other machines could use the API without a key.
     """
     _check_keys(settings, events or Events())
     app = create_app(settings, events=events)
@@ -95,9 +95,9 @@ def config_of(app: Litestar, settings: Settings) -> uvicorn.Config:
 
 
 def _check_keys(settings: Settings, events: Events) -> None:
-    """Checks whether there is an API key, because without one, the API accepts every request. If there is none, emits
-    an event if the address is loopback, and raises InvalidSettings otherwise. Does nothing if the database is
-    unavailable, because the API then refuses all requests."""
+    """Checks that requests need a key or a token. If they need neither, emits an event on a loopback address, and
+    raises InvalidSettings on any other. Does nothing if the database is unavailable, because the API then refuses all
+    requests."""
     with contextlib.suppress(psycopg.Error), transaction(settings.database_url or "") as connection:
         connection.execute(locally(AS_API))
         if connection.execute(internal_verbs.has_keys.text()).fetchone() == (True,):
@@ -122,7 +122,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 def _connections_with_descriptors() -> int:
     """Returns the number of connections for which there are file descriptors, besides those for the database and files.
-    First raises the soft limit, because many systems give a process about 1000 descriptors but allow more."""
+    First raises the soft limit, which is often about 1000 although more are allowed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST + _OWN_DESCRIPTORS
     if 0 <= soft < wanted:

@@ -1,9 +1,8 @@
 """Reads ended executions from the database once for all event streams of this process.
 
-While there are readers, one task checks twice a second for new events, and reads them for the clients of all readers.
-The task keeps its latest pages, up to a maximum size in bytes. A reader whose position is the start of a kept page gets
-that page. Any other reader is behind or may see other clients, and reads from the database itself until it has caught
-up. So a slow reader does not delay other readers.
+While there are readers, one task checks twice a second for new events, reads them for the clients of all readers, and
+keeps the latest pages. A reader whose position is the start of a kept page gets that page. Any other reader reads from
+the database itself until it has caught up, so a slow reader does not delay the others.
 """
 
 import asyncio
@@ -65,7 +64,7 @@ class FeedPage:
 
 
 class Feed:
-    """Reads events for all readers of a process. Without readers, it does nothing."""
+    """Reads events for all readers of a process, as long as there are any."""
 
     def __init__(self, database: Database, events: Events) -> None:
         self._database, self._events = database, events
@@ -113,7 +112,7 @@ class Feed:
         self._looking = None
 
     def kept(self, position: Position, clients: Clients) -> FeedPage | None:
-        """Returns the next page for a reader of these clients, or None if the page is not kept."""
+        """Returns the next page for a reader of these clients, or None if no such page is kept."""
         page = self._kept.get(position.place)
         return page if page is not None and page.covers(clients) else None
 

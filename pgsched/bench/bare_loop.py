@@ -27,10 +27,7 @@ returning e.id, e.target, e.payload, e.attempt, e.fire_at"""
 
 def run_bare(url: str, *, processes: int, keep: str = "all") -> tuple[float, int]:
     """Claims and settles everything that is due. Returns the total number of executions per second, and the number of
-    executions.
-
-    If ``keep`` is ``nothing``, deletes rows, as for a client that keeps no history.
-    """
+    executions. With ``keep`` ``nothing``, deletes rows, as for a client that keeps no history."""
     shares = [(url, number, processes, keep) for number in range(processes)]
     spans: list[tuple[int, float, float]] = answers_of(_main, shares, within=600)
     count = sum(span[0] for span in spans)

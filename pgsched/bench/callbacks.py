@@ -1,7 +1,7 @@
 """`pgsched bench callbacks`: measures how fast HTTP callbacks are claimed, delivered to a local receiver and settled.
 
-The same run measures a baseline: the delivery client alone sends the same callbacks without a database. Throughput is
-also given per CPU second of the workers, because the server and the receiver run on the same machine.
+As a baseline, the delivery client alone sends the same callbacks without a database. Throughput is also given per CPU
+second of the workers, because the server and the receiver run on the same machine.
 """
 
 import time
@@ -89,7 +89,7 @@ def _measure(
 
 
 def _succeeded(connection: psycopg.Connection[Any], count: int) -> set[bytes]:
-    """Returns the ids in history. Raises AssertionError unless there are ``count`` distinct ids and no executions are
+    """Returns the ids in history. Raises AssertionError unless there are ``count`` distinct ids and no executions
     left."""
     rows = connection.execute("select id::text from pgsched.history where status = 'succeeded'").fetchall()
     ids = {row[0].encode() for row in rows}

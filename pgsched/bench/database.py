@@ -27,9 +27,9 @@ _SERVER = {
 @contextmanager
 def fresh_database(url: str | None, *, settings: Mapping[str, str] | None = None) -> Iterator[str]:
     """Yields the URL of a new, migrated database on the server at ``url`` or, without ``url``, on an embedded server.
+    The database is dropped at the end, even after an error.
 
-    ``settings`` are additional settings of the embedded server. On any other server, the role needs CREATEDB. The
-    database is dropped at the end, even after an error.
+    ``settings`` are additional settings of the embedded server. On any other server, the role needs CREATEDB.
     """
     if url is None:
         with (

@@ -38,10 +38,8 @@ def run_drain(
     seed: int = 1,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """Schedules ``count`` due executions, drains them, and checks by id that each ran once.
-
-    ``waiting`` is the number of further executions, which are scheduled for the far future.
-    """
+    """Schedules ``count`` due executions, drains them, and checks by id that each ran once. Also schedules ``waiting``
+    executions for the far future."""
     with loading(url, seed) as (own, connection):
         keep_of_client(connection, keep)
         load(connection, WAITING, waiting, progress)

@@ -1,8 +1,7 @@
 """Schedules executions while the workers of a benchmark run.
 
 The load is open-loop: all instants are fixed before the first row is inserted, and neither slow workers nor slow
-inserts change them. If inserts fall behind, overdue rows are inserted at once. The report contains the shortest time
-between a row's commit and its instant.
+inserts change them. Overdue rows are inserted at once.
 """
 
 import time
@@ -24,8 +23,7 @@ select 'python:stamp', to_jsonb(extract(epoch from t.at)::float8), t.at
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fed:
     """The timing of the load. ``first`` is the monotonic time of the first instant; ``slack`` is the shortest time, in
-    seconds, from a row's commit to its instant.
-    """
+    seconds, from a row's commit to its instant."""
 
     first: float
     slack: float
@@ -34,8 +32,7 @@ class Fed:
 def schedule_evenly(url: str, *, rate: int, seconds: int, ahead: bool, lead: float, seed: int) -> Fed:
     """Schedules rate x seconds executions of ``python:stamp``, each at its own instant, and returns the timing.
 
-    With ``ahead``, schedules all executions before the first is due; otherwise, schedules each ``lead`` seconds before
-    its instant.
+    Schedules each execution ``lead`` seconds before its instant or, with ``ahead``, all before the first is due.
     """
     with psycopg.connect(url, autocommit=True, prepare_threshold=0) as connection:
         seeded(connection, seed)

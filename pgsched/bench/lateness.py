@@ -33,8 +33,8 @@ def run_lateness(
 ) -> dict[str, Any]:
     """Measures how long after ``fire_at`` each of rate x seconds executions starts, by the server's clock.
 
-    With ``feed``, schedules executions during the run, each ``lead`` seconds ahead; otherwise, schedules all before the
-    first is due.
+    With ``feed``, schedules each execution during the run, ``lead`` seconds ahead; without it, all before the first is
+    due.
     """
     with loading(url, seed) as (own, connection):
         load(connection, WAITING, waiting, progress)

@@ -1,4 +1,4 @@
-"""Runs the processes of a benchmark side by side: starts them, and collects their results unless one dies.
+"""Runs the processes of a benchmark side by side, and collects their results unless a process dies.
 
 The processes are forked from a process that has already imported their modules, because the imports take a second of
 CPU time.
@@ -35,10 +35,9 @@ def running(
 
 
 def answers_of(main: Callable[..., None], shares: Sequence[tuple[Any, ...]], *, within: float) -> list[Any]:
-    """Runs ``main`` in one process per share, and returns the results.
+    """Runs ``main`` in one process per share, and returns the results. Raises the same errors as ``collect``.
 
-    ``main`` also gets a barrier, which lets all processes start together, and a queue for its result. Raises the same
-    errors as ``collect``.
+    ``main`` also gets a barrier, which lets all processes start together, and a queue for its result.
     """
     ready, answers = CONTEXT.Barrier(len(shares)), CONTEXT.Queue()
     with running(main, [(*share, ready, answers) for share in shares], patience=10) as processes:
@@ -46,7 +45,7 @@ def answers_of(main: Callable[..., None], shares: Sequence[tuple[Any, ...]], *, 
 
 
 def collect(answers: Any, processes: Sequence[Any], *, within: float) -> list[Any]:
-    """Returns one result per process. Raises AssertionError if a process ends without a result, or time runs out."""
+    """Returns one result per process. Raises AssertionError if a process ends without a result, or if time runs out."""
     found: list[Any] = []
     deadline = time.monotonic() + within
     dead_since = float("inf")

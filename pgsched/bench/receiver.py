@@ -39,7 +39,7 @@ class CallbackReceiver:
     pipe: Connection
 
     def answer(self, answer: bytes) -> float:
-        """Sets the raw response to all further requests. Returns the time at which this took effect."""
+        """Sets the raw response to all further requests. Returns the time at which the response took effect."""
         self.pipe.send(answer)
         since: float = self._told()
         return since

@@ -30,10 +30,8 @@ Progress = Callable[[str], None]
 def load(
     connection: psycopg.Connection[Any], query: str, count: int, progress: Progress, *, tidy: bool = True
 ) -> float:
-    """Inserts ``count`` rows, numbered from 0. Returns how many seconds the inserts took.
-
-    With ``tidy``, then vacuums the table and updates its statistics.
-    """
+    """Inserts ``count`` rows, numbered from 0. Returns how many seconds the inserts took. With ``tidy``, also vacuums
+    the table and updates its statistics."""
     if not count:
         return 1.0
     started = time.monotonic()

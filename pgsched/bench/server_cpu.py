@@ -48,7 +48,7 @@ def _postmaster_of(connection: psycopg.Connection[Any]) -> int | None:
 
 
 def is_backend(pid: int, database: str) -> bool:
-    """Whether the process is a backend of this database. A remote backend's id may also be that of a local process."""
+    """Whether the process is a backend of this database. A remote backend can have the same id as a local process."""
     try:
         command = (PROC / str(pid) / "cmdline").read_bytes()
     except OSError:
@@ -71,7 +71,7 @@ def ticks(pid: int) -> int:
 
 
 def _stat(pid: int) -> list[str] | None:
-    """Returns the fields of a stat file that follow the process name, which is the second and may contain anything."""
+    """Returns the fields of a stat file after the process name (the second field), which may contain anything."""
     try:
         return (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
     except OSError:

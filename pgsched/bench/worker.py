@@ -24,8 +24,7 @@ from pgsched.worker_process import tune_interpreter
 
 @dataclass(slots=True)
 class Signals:
-    """Signals between a benchmark and its worker processes. ``counts`` has the number of rows that each worker has
-    settled."""
+    """Signals between a benchmark and its worker processes. ``counts`` has the number of rows that each has settled."""
 
     ready: Any
     go: Event
@@ -64,8 +63,8 @@ async def _work(settings: Settings, number: int, signals: Signals, path: Path) -
 
 
 def _directory_for_metrics(path: Path) -> Path:
-    """Creates the directory for Prometheus counts. Nothing reads the counts, but writing them costs as much as in
-    production."""
+    """Creates the directory for Prometheus counts. Nothing reads the counts, but writing them costs as much
+    as in production."""
     directory = path.with_suffix(".metrics")
     directory.mkdir()
     return directory
@@ -93,7 +92,7 @@ def _handlers(report: WorkerReport, trace: Trace, ahead: float) -> App:
 
 
 def _ahead_of_server(settings: Settings) -> float:
-    """Returns how many seconds this machine's clock is ahead of the server's, measured by the shortest of many round
+    """Returns how many seconds this machine's clock is ahead of the server's, according to the shortest of many round
     trips."""
     best, ahead = float("inf"), 0.0
     with psycopg.connect(str(settings.database_url), autocommit=True) as connection:

@@ -16,7 +16,7 @@ class WorkerReport:
     """What one worker process did.
 
     ``last`` is the time at which the process last settled a batch (system-wide monotonic clock). ``statements`` counts
-    claim and settle statements. ``lateness`` covers executions whose payloads contain their due times; ``claims`` has
+    claim and settle statements. ``lateness`` covers executions whose payloads contain their due times. ``claims`` has
     the durations of claim transactions.
     """
 

@@ -38,8 +38,8 @@ class BenchmarkWorkers:
         return sum(self.signals.counts)
 
     def await_settled(self, count: int, *, within: float) -> None:
-        """Waits until ``count`` executions are settled, time runs out, or the workers make no progress. Use ``account``
-        to check the result."""
+        """Waits until ``count`` executions are settled, time runs out, or the workers make no progress. Call
+        ``account`` for the result."""
         settled, moved = -1, time.monotonic()
         deadline = moved + within
         while settled < count and time.monotonic() < min(deadline, moved + 60) and self.alive():

@@ -21,7 +21,7 @@ _ATTEMPT = ("attempt", "finished_at", "duration", "status_code", "error")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A command's answer, which is printed either as JSON (``value``) or as ``text``. ``note`` goes to standard error;
+    """A command's answer, which is printed as JSON (``value``) or as ``text``. ``note`` goes to standard error;
     ``then`` is called after the answer has been printed."""
 
     value: Mapping[str, Any]
@@ -73,8 +73,8 @@ def cells(columns: Sequence[str], rows: Sequence[Any]) -> list[list[Any]]:
 
 
 async def fill(pages: Callable[..., Awaitable[Page[_Row]]], limit: int, after: Any) -> tuple[Page[_Row], str | None]:
-    """Reads pages until there are ``limit`` rows, and returns the rows as one page. After 5 seconds, stops early, and
-    also returns a note that says how to continue."""
+    """Reads pages until there are ``limit`` rows, and returns the rows as one page. Stops early after 5 seconds, and
+    then also returns a note that says how to continue."""
     end = time.monotonic() + _SECONDS
     items: list[_Row] = []
     while True:
@@ -91,7 +91,7 @@ async def fill(pages: Callable[..., Awaitable[Page[_Row]]], limit: int, after: A
 def changes_in(given: Mapping[str, Any], example: str | None = None) -> dict[str, Any]:
     """Returns the settings given as flags, with None for each setting that ``--clear`` resets.
 
-    Raises InvalidInput if a setting is both given and cleared. If ``example`` is given, for use in the message, also
+    Raises InvalidInput if a setting is both given and cleared. With ``example``, which is shown in the message, also
     raises InvalidInput if there are no changes.
     """
     found = {name: value for name, value in given.items() if name != "clear" and value not in (None, ())}

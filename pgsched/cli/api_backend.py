@@ -22,8 +22,7 @@ _Found = TypeVar("_Found")
 
 
 def ask_api(address: str, key: str | None, question: Callable[["ApiBackend"], Awaitable[_Found]]) -> _Found:
-    """Runs ``question`` against the API. Raises InvalidInput for a malformed address or key, Unavailable, and any error
-    in the API's response."""
+    """Runs ``question`` against the API. Raises InvalidInput for a bad address or key, Unavailable, and API errors."""
 
     async def run() -> _Found:
         async with ApiBackend(address, api_key=key) as api:
@@ -66,8 +65,8 @@ class ApiBackend(AsyncClient):
         return await self.preview(id, start=start, count=count, **changes)
 
     async def cancel_job(self, id: UUID, *, note: str | None) -> bool:
-        """Cancels a job. If the API key has the scope read, raises NotFound for the id of an execution; otherwise,
-        cancels that execution."""
+        """Cancels a job. If the API key has the scope read, raises NotFound for the id of an execution; without that
+        scope, cancels the execution."""
         with suppress(Refused):
             await self.get_job(id)
         return await self.cancel(id, note=note)

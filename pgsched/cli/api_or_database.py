@@ -1,7 +1,7 @@
 """Chooses a command's backend: the database, or the API at an address.
 
-Each command is written once, for both: ``DatabaseBackend`` and ``ApiBackend`` (a subclass of the SDK's client) have the
-same methods and return the same types.
+``DatabaseBackend`` and ``ApiBackend`` (a subclass of the SDK's client) have the same methods and return the same types,
+so that each command is written once.
 """
 
 import os
@@ -21,8 +21,8 @@ Ask = Callable[[Question], Any]
 
 
 def api_option(*, hidden: bool = False) -> Callable[[Any], Any]:
-    """Adds ``--api``. With ``hidden``, the help omits the flag, because the command needs the database and refuses
-    ``--api`` with an explanation."""
+    """Adds ``--api``. With ``hidden``, the help omits the flag, because the command needs the database and only
+    explains why it refuses ``--api``."""
     return click.option(
         "--api",
         metavar="URL",
@@ -42,8 +42,8 @@ def _no_password(_: click.Context, __: click.Parameter, given: str | None) -> st
 
 
 def asking(flags: Mapping[str, Any], api: str | None, actor: str | None = None) -> Ask:
-    """Returns a function that runs questions on the backend selected by the flags and the environment. Makes changes as
-    ``actor``, if given. Raises InvalidInput and InvalidSettings."""
+    """Returns a function that runs questions on the backend selected by the flags and the environment. ``actor``, if
+    given, is the author of changes. Raises InvalidInput and InvalidSettings."""
     address = _address(flags, api)
     if address is None:
         return _asking_database(flags, actor)

@@ -120,8 +120,8 @@ def _payload(body: str) -> tuple[str, str]:
 
 
 def _retried(retries: _Retries, timeout: timedelta) -> dict[str, Any]:
-    """Converts retries to options. Cloud Scheduler stops retrying after a count or a duration. If a job has both
-    limits, it stops only when both are reached."""
+    """Converts retries to options. Cloud Scheduler stops retrying after a number of retries or a time. If a job has
+    both limits, it stops only when both are reached."""
     count, longest = retries.retry_count, _length("maxRetryDuration", retries.max_retry_duration)
     if not 0 <= count < _MOST_ATTEMPTS or longest > LONGEST:
         raise InvalidInput(
@@ -156,7 +156,7 @@ def _retried(retries: _Retries, timeout: timedelta) -> dict[str, Any]:
 
 
 def _waits(retries: _Retries) -> Iterator[timedelta]:
-    """Yields the wait before each retry, which doubles ``max_doublings`` times, and then grows by a constant step."""
+    """Yields the waits before retries, which double ``max_doublings`` times and then grow by a constant step."""
     wait = _length("minBackoffDuration", retries.min_backoff_duration)
     longest = _length("maxBackoffDuration", retries.max_backoff_duration)
     step, doubled = wait, 0

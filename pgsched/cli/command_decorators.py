@@ -9,8 +9,7 @@
 
 The function receives a backend (see ``api_or_database``): the API, or the database in a transaction that is committed
 when the function returns. The decorator adds ``--api``, ``--database-url``, ``--data-dir``, ``--config`` and
-``--json``, and passes ``--actor`` to the backend rather than to the function. A command that needs the database uses
-``database_command``; its function receives the connection and the actor.
+``--json``, and passes ``--actor`` to the backend rather than to the function.
 """
 
 from collections.abc import Awaitable, Callable
@@ -61,8 +60,8 @@ def switch(group: click.Group, named: Callable[[Any], Any], method: str, says: s
 def database_command(
     group: click.Group | None = None, name: str | None = None, *, with_settings: bool = False
 ) -> Decorator:
-    """Turns an async function into a command that needs the database. With ``with_settings``, the function also
-    receives the settings."""
+    """Turns an async function into a command that needs the database. With ``with_settings``, also passes the
+    settings."""
 
     def answer_of(question: Question, given: dict[str, Any]) -> Answer:
         from pgsched.cli.database_connection import ask

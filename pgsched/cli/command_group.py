@@ -13,8 +13,7 @@ Sections = Mapping[str, Mapping[str, tuple[str, str]]]
 
 
 class CommandGroup(click.Group):
-    """A group with commands that are named in ``sections``, and imported only when they run. So help, completion and
-    other commands do not wait for their imports."""
+    """A group that imports commands only when they run, so that help and completion do not wait for the imports."""
 
     def __init__(self, name: str | None = None, *, sections: Sections | None = None, **attributes: Any) -> None:
         super().__init__(name, **attributes)

@@ -6,8 +6,7 @@ from click.shell_completion import get_completion_class
 from pgsched.cli.reply import Reply, json_option
 
 VARIABLE = "_PGSCHED_COMPLETE"
-"""The environment variable with which the script asks ``pgsched`` for completions. Click reads the variable before it
-parses arguments."""
+"""The environment variable with which the script asks for completions. Click reads it before parsing arguments."""
 _SHELLS = ("bash", "zsh", "fish")
 
 

@@ -56,10 +56,7 @@ class LeftOut:
 
 def lines_of(text: str, *, with_user: bool) -> Iterator[CrontabEntry | LeftOut]:
     """Yields the entries in order. With ``with_user``, the format is that of ``/etc/crontab``: a user before each
-    command.
-
-    Raises InvalidInput if an entry has the other format.
-    """
+    command. Raises InvalidInput if an entry has the other format."""
     timezone = None
     for number, raw in enumerate(text.split("\n"), 1):
         line = raw.strip(" \t\r")

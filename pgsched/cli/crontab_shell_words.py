@@ -1,7 +1,7 @@
 """Splits plain crontab commands, which consist of one program and its arguments, as a shell would.
 
-A command with other shell syntax (variables, conditions, pipes, redirection) is rejected as a whole, so that no part of
-the command is lost silently.
+A command with any other shell syntax (variables, conditions, pipes, redirection) is rejected as a whole, so that no
+part of it is lost silently.
 """
 
 import re
@@ -42,7 +42,7 @@ _PLAIN = {
     ),
     "wget": re.compile(r"-q|-nv|--quiet|--no-verbose|-o ?/dev/null"),
 }
-"""Flags with which the request is still a GET, and the response is not saved."""
+"""Flags of a request that is still a GET and whose response is not saved."""
 _DROPS = re.compile(r"(?:-q?O ?|--output-document[ =])(?:/dev/null|-)|--delete-after")
 """Flags with which wget discards the response instead of writing it to a file."""
 

@@ -1,8 +1,4 @@
-"""The database as a backend for commands.
-
-On one connection, the backend offers those methods of the SDK's client that commands call, with the same results, and a
-few other methods.
-"""
+"""The database as a backend for commands, with the methods of the SDK's client that commands call, and a few others."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -53,7 +49,7 @@ def _asks(question: Callable[..., Awaitable[_Found]]) -> _Method[_Found]:
 
 
 def _does(verb: Callable[..., Awaitable[_Found]]) -> _Method[_Found]:
-    """Turns a store function that makes a change into a method that passes the actor to the function."""
+    """Turns a store function that makes a change into a method, which passes the actor to the function."""
 
     async def do(self: "DatabaseBackend", *given: Any, **named: Any) -> _Found:
         return await verb(self._connection, *given, actor=self._actor, **named)
@@ -79,7 +75,7 @@ def _lists(
     *,
     read: Callable[[Any], Any] = lambda after: after,
 ) -> _Method[Page[_Found]]:
-    """Turns a store function that lists rows into a method that returns a page. ``place`` returns a row's cursor, and
+    """Turns a store function that lists rows into a method, which returns a page. ``place`` returns a row's cursor, and
     ``read`` parses a cursor."""
 
     async def ask(self: "DatabaseBackend", *given: Any, limit: int, after: Any = None, **wanted: Any) -> Page[_Found]:

@@ -36,7 +36,8 @@ def explained() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        # SQLAlchemy wraps the driver's error as ``orig``. Importing its class would take longer than most commands.
+        # SQLAlchemy wraps the driver's error as ``orig``. To import SQLAlchemy's class would take longer than most
+        # commands.
         if not isinstance(getattr(error, "orig", error), psycopg.Error):
             raise
         found = refusal(error) or PgschedError(str(error))

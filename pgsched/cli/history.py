@@ -104,8 +104,7 @@ async def _adopt(lend: Lend, parent: str) -> internal_verbs.Step:
 
 
 async def _write(lend: Lend, parent: store.Parent, day: date, file: Path) -> None:
-    """Writes a day's rows to a file that only its owner may read. Once complete and on disk, the file gets its final
-    name."""
+    """Writes a day's rows to a file that only its owner may read, and that gets its final name once it is on disk."""
     partial = file.with_suffix(".partial")
     with os.fdopen(open_own(partial, empty=True), "wb") as raw:
         async with lend() as connection:

@@ -1,7 +1,7 @@
 """Lets users name a job or an execution by its id or its key, with ``--client`` if several clients have that key.
 
-Only this module converts names to ids. An argument is an id if it is a UUID, and otherwise a key. The value of
-``--key`` is always a key.
+Only this module converts names to ids. A positional argument is an id if it is a UUID, and otherwise a key. The value
+of ``--key`` is always a key.
 """
 
 from collections.abc import Awaitable, Callable

@@ -21,8 +21,7 @@ from pgsched.errors import InvalidInput, InvalidOptions, PgschedError
 from pgsched.store.core.text import check_text
 
 Found = tuple[str, Callable[[], Mapping[str, Any]]]
-"""A description of where a job was found, for messages, and a function that returns the job's declaration or raises a
-PgschedError."""
+"""Where a job was found, for messages, and a function that returns the job's declaration or raises a PgschedError."""
 
 
 @click.group("import", cls=CommandGroup)
@@ -89,8 +88,7 @@ def _declared(line: CrontabEntry | LeftOut, *, timezone: str | None, target: str
 
 
 def _digest(line: CrontabEntry) -> str:
-    """Returns a suffix that distinguishes entries with the same name. The suffix depends only on the entry, so it stays
-    the same if other lines change."""
+    """Returns a suffix that distinguishes entries with the same name, and does not depend on other lines."""
     parts = (line.timezone or "", line.cron, line.user or "", line.command)
     return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
@@ -136,8 +134,8 @@ def _give(reply: Reply, found: Iterable[Found], client: str | None) -> None:
 
 
 def _check_sent(job: Mapping[str, Any]) -> None:
-    """Raises InvalidOptions or InvalidPayload for a method, header or body that the database would refuse. The command
-    does not use the database, so it repeats these checks."""
+    """Raises InvalidOptions or InvalidPayload for a method, header or body that the database would refuse. These checks
+    are repeated here because the command does not use the database."""
     options = job.get("options", {})
     if options.get("method", "POST") not in METHODS:
         raise InvalidOptions(f"its method is {options['method']}: pgsched supports {', '.join(METHODS)}")

@@ -1,7 +1,7 @@
 """Starts and runs the child process that calls handlers in isolation (see ``delivery.isolation``).
 
-The child is ``pgsched worker --isolated``, with the settings and the application of its worker, but it is not itself a
-worker. It holds no leases, and settles only executions that handlers complete in their own transactions.
+The child is ``pgsched worker --isolated``, with its worker's settings and application. It holds no leases, and settles
+only executions that handlers complete in their own transactions.
 """
 
 import asyncio

@@ -11,8 +11,7 @@ from pgsched.errors import InvalidSettings
 
 
 def load_app(name: str) -> App:
-    """Imports the App. The current directory is searched, too. Raises InvalidSettings with the reason if the import
-    fails."""
+    """Imports the App, also from the current directory. Raises InvalidSettings with the reason if the import fails."""
     module_name, _, attribute = name.partition(":")
     if not module_name or not attribute:
         raise InvalidSettings(f"app is {name!r}: write module:attribute, such as shop.handlers:app")

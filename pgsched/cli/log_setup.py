@@ -33,7 +33,7 @@ def begin_log(settings: Settings) -> None:
     handler = _writer()
     handler.setFormatter(formatter(decided(settings).log_format))
     logging.basicConfig(level=settings.log_level.upper(), handlers=[handler])
-    # A broken connection is logged once, as one of our events, which psycopg's log lines would only repeat.
+    # A broken connection is logged once, as one of our events. psycopg's log lines would only repeat it.
     logging.getLogger("psycopg").setLevel(logging.ERROR)
 
 
@@ -61,8 +61,8 @@ class Printable(logging.Formatter):
 class JsonLines(logging.Formatter):
     """Writes each record as one JSON object in ASCII, without passwords.
 
-    For one of our events, the object contains the event's name and fields instead of its text. For any other record, it
-    contains the text and the fields given as ``extra``.
+    The object for one of our events contains the event's name and fields instead of its text. Any other object contains
+    the record's text and the fields given as ``extra``.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -109,8 +109,7 @@ def _line(told: dict[str, Any]) -> str:
 
 
 def _written(value: Any) -> Any:
-    """Converts a field's value for JSON. Replaces a value that cannot be converted, or that contains itself, so that
-    the log line is not lost."""
+    """Converts a field's value for JSON. Replaces a value that has no JSON form, so that the line is not lost."""
     try:
         return _without_passwords(value)
     except Exception as error:

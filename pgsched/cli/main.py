@@ -49,7 +49,8 @@ _SECTIONS = {
     },
 }
 _NO_ARGUMENTS: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
-"""The exception for a group that is called without a command, for which Click before 8.2 shows the help instead."""
+"""Raised for a group that is called without a command. Click before 8.2 has no such exception, and shows the help
+instead."""
 
 
 class Commands(CommandGroup):
@@ -67,8 +68,7 @@ class Commands(CommandGroup):
 
 
 def _prepare_streams() -> None:
-    """Makes the standard streams safe to use: escapes characters that the stream's encoding lacks, and replaces a
-    closed stream with the null device."""
+    """Makes standard streams escape what their encoding lacks, and replaces closed streams with the null device."""
     if sys.stdin is None:
         sys.stdin = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115
     for name in ("stdout", "stderr"):
@@ -96,7 +96,7 @@ def _status(reply: Reply, run: Callable[[], Any]) -> int:
         reply.fail(error.code, str(error))
         return 2 if isinstance(error, InvalidInput) else 1
     except BrokenPipeError:
-        sys.stderr.close()  # otherwise, the interpreter would report that the reader is gone
+        sys.stderr.close()  # so that the interpreter does not report that the reader is gone
         return 1
     except OSError as error:
         reply.fail(PgschedError.code, str(error))

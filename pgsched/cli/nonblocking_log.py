@@ -49,7 +49,7 @@ class LogWriter(logging.Handler):
 
     def _write(self, line: bytes) -> bytes:
         """Writes as much as the descriptor accepts without blocking, and returns the rest of the line. If the
-        descriptor is broken, the line is lost."""
+        descriptor is broken, drops the line."""
         with suppress(BlockingIOError):
             while line and self._taking.poll(0):
                 try:

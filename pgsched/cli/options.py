@@ -38,7 +38,7 @@ def options(*decorators: Callable[[Command], Command]) -> Callable[[Command], Co
 
 
 def no_password(context: click.Context, parameter: click.Parameter, given: str | None) -> str | None:
-    """The callback of a flag that must not contain a password, because all users of a machine can read process
+    """The callback of a flag that must not contain a password, because every user of a machine can read process
     arguments."""
     name = parameter.name or ""
     if given and context.get_parameter_source(name) is ParameterSource.COMMANDLINE and has_password(given):

@@ -19,8 +19,8 @@ _HEADER = "Authorization: Bearer "
 
 
 def own_key(settings: Settings) -> Path:
-    """Returns the path of the file with the header, which only its owner may read. The key has every scope. If the
-    database does not accept the stored key, creates a new key. Raises PgschedError and OSError."""
+    """Returns the path of the file with the header, which only its owner may read. Creates a new key if the database
+    does not accept the stored one. The key has every scope. Raises PgschedError and OSError."""
     file = Path(settings.data_dir) / "authorization"
     found = _token_in(file)
     made = ask(settings, lambda connection: _made(connection, found))

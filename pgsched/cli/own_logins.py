@@ -23,9 +23,8 @@ def own_logins(url: str, passwords: Path) -> Logins:
 
 
 def instead_of_superuser(url: str, passwords: Path, reply: Reply) -> Logins | None:
-    """Creates and returns our own logins if the URL is a superuser's; otherwise returns None. If the logins cannot be
-    created, prints a note and returns None. Raises PgschedError if the database cannot be reached.
-    """
+    """If the URL is a superuser's, creates and returns our own logins. Returns None for any other URL, and also, after
+    printing a note, if the logins cannot be created. Raises PgschedError if the database cannot be reached."""
     with explained():
         if not is_superuser(url):
             _let_act_as_api(url, reply)

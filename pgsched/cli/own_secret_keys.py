@@ -1,7 +1,7 @@
 """The key that ``pgsched up`` creates for secrets, once per data directory, unless ``secret_keys`` is set.
 
 The key is stored next to the files of the embedded PostgreSQL, so a copy of the directory contains both the key and the
-secrets. To keep the two apart, set ``secret_keys``.
+secrets. To keep them apart, set ``secret_keys``.
 """
 
 import os
@@ -24,8 +24,8 @@ def kept_keys(data_dir: Path) -> str:
 
 
 def own_secret_keys(data_dir: Path) -> str:
-    """Returns the stored keys. If there are none, creates a key in a file that only its owner may read or, without the
-    package ``cryptography``, returns an empty string. Raises OSError."""
+    """Returns the stored keys. If there are none, creates a key in a file that only its owner may read. Without the
+    package ``cryptography``, returns an empty string instead. Raises OSError."""
     kept = kept_keys(data_dir)
     if kept or find_spec("cryptography") is None:
         return kept
@@ -36,7 +36,7 @@ def own_secret_keys(data_dir: Path) -> str:
 
 
 def _write(file: Path, text: str) -> None:
-    """Writes the file atomically, because without the key, everything sealed with it is lost."""
+    """Writes the file atomically, because everything sealed with the key is lost without it."""
     draft = file.with_name(f"{file.name}.{os.getpid()}")
     try:
         write_own(draft, text)

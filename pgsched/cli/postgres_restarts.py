@@ -1,8 +1,7 @@
 """Keeps the embedded PostgreSQL running while ``pgsched up`` is running.
 
-A server that dies (for example, because the machine ran out of memory) is started again on the same port, and recovers
-everything that was committed. To workers and the API, the database is just unavailable for a while. Failed starts are
-retried after growing pauses. The reason for a failure is reported once, and again only if it changes.
+A server that dies (for example, because the machine ran out of memory) is started again on the same port. Failed starts
+are retried after growing pauses. The reason for a failure is reported once, and again only if it changes.
 """
 
 import asyncio
@@ -17,7 +16,7 @@ from pgsched.errors import EmbeddedPostgresError
 _FIRST_PAUSE = 0.2
 _LONGEST_PAUSE = 10.0
 _STEADY = 60.0
-"""A server that dies after more than this number of seconds is started again without a pause."""
+"""A server that ran for more than this number of seconds is restarted without a pause."""
 
 
 async def keep_running(server: EmbeddedPostgres, report: Callable[[str], None]) -> None:

@@ -1,7 +1,7 @@
 """A command's single answer: text or, with ``--json``, exactly one JSON object on standard output.
 
-Values in an answer may come from anyone who can schedule, respond to a call or name something. Unprintable characters
-are therefore escaped, in text and JSON, on standard output and standard error.
+Anyone who can schedule, respond to a call or name something can put text into an answer. So unprintable characters are
+escaped, in text and JSON, on standard output and standard error.
 """
 
 import re

@@ -1,6 +1,6 @@
 """``pgsched admin secrets``: secrets that options refer to by name, and that cannot be read back.
 
-Values are read from standard input or a prompt, because every user of the machine can read process arguments.
+Values are read from standard input or a prompt, because every user of a machine can read process arguments.
 """
 
 import sys
@@ -57,7 +57,7 @@ async def list_secrets(backend: Any, client: str, limit: int, after: str | None)
 @click.argument("name")
 @actor_option
 async def drop(backend: Any, client: str, name: str) -> Answer:
-    """Delete a secret. Attempts that refer to it fail from then on."""
+    """Delete a secret. Later attempts that refer to it fail."""
     return changed(await backend.drop_secret(client, name), "dropped", "did not exist", client=client, name=name)
 
 

@@ -104,8 +104,7 @@ def worker(
 
 
 def _check(settings: Settings, reply: Reply) -> None:
-    """Lists the running workers on this machine, for a container's health check. Raises NotFound if no worker is
-    running."""
+    """Lists this machine's running workers, for a container's health check. Raises NotFound if there are none."""
     host = socket.gethostname()
     with explained(), transaction(settings.database_url or "") as connection:
         found = of_host(connection, host)
@@ -129,8 +128,8 @@ def shown(settings: Settings) -> Iterator["MetricsPage | None"]:
 def _work(
     settings: Settings, reply: Reply, metrics: "MetricsPage | None", *, supervised: bool, count_into: Path | None
 ) -> None:
-    """Runs a worker in this process. If it is one of several processes, it writes its counts to the supervisor's
-    directory ``count_into``."""
+    """Runs a worker in this process. ``count_into`` is the supervisor's directory for counts, if there are
+    several processes."""
     from pgsched.cli.isolated import child_starter
     from pgsched.cli.load_app import load_app
     from pgsched.worker_process import run_worker
@@ -200,8 +199,7 @@ def _ready(settings: Settings, reply: Reply, metrics: "MetricsPage | None") -> N
 
 
 def _begin(settings: Settings) -> None:
-    # Nothing is in flight during startup, so the process can exit at once. It does not raise SystemExit, because code
-    # that runs during startup might catch that.
+    # Nothing is in flight during startup, so the process can exit at once. Other code could catch a SystemExit.
     for stop in (signal.SIGTERM, signal.SIGQUIT):
         signal.signal(stop, lambda *_: os._exit(0))
     begin_log(settings)

@@ -53,12 +53,10 @@ def settings_options(names: tuple[str, ...]) -> Callable[[Command], Command]:
 
 def load_settings(flags: Mapping[str, Any], *, delivers: bool = False) -> Settings:
     """Merges a command's flags, the environment and the file. If none of them sets ``secret_keys``, uses the keys that
-    ``pgsched up`` stored in the data directory.
+    ``pgsched up`` stored in the data directory. Raises InvalidSettings.
 
-    With ``delivers`` and the embedded database of ``pgsched up``, private targets are allowed by default. Targets of
-    such a database are usually on the same machine, and all its workers should treat them alike.
-
-    Raises InvalidSettings.
+    With ``delivers`` and the embedded database of ``pgsched up``, private targets are allowed by default. The targets
+    of such a database are usually on the same machine, and all its workers should treat them alike.
     """
     given = {name: value for name, value in flags.items() if name != "config"}
     file = _file(flags.get("config"))
@@ -73,11 +71,8 @@ def load_settings(flags: Mapping[str, Any], *, delivers: bool = False) -> Settin
 
 
 def with_database(settings: Settings) -> Settings:
-    """Returns the settings with a database: the database that is set, or else that of the ``pgsched up`` running in
-    this data directory.
-
-    Raises InvalidSettings if there is neither.
-    """
+    """Returns the settings with a database: the database that is set or, if there is none, that of the ``pgsched up``
+    running in this data directory. Raises InvalidSettings if there is neither."""
     url = settings.database_url or running_url(Path(settings.data_dir) / "postgres")
     if url is None:
         raise InvalidSettings(

@@ -81,7 +81,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
 
 
 def unread(environment: Mapping[str, str]) -> list[str]:
-    """Returns unknown ``PGSCHED_*`` variables, which are not settings, are not used by commands or tests, and were not
+    """Returns the ``PGSCHED_*`` variables that are not settings, are not used by commands or tests, and were not
     injected by Kubernetes or Docker."""
     return sorted(
         variable

@@ -20,23 +20,22 @@ _PR_SET_PDEATHSIG = 1
 def program(name: str, command: Sequence[str], settings: Settings) -> Program:
     """Returns a pgsched command as a supervised program with exactly these settings.
 
-    Because of ``-P``, modules in the current directory cannot shadow installed modules. Because of the empty settings
-    file, a ``pgsched.toml`` in that directory cannot change the settings.
+    ``-P`` keeps modules in the current directory from shadowing installed modules. The empty settings file keeps a
+    ``pgsched.toml`` in that directory from changing the settings.
     """
     stop = longest_stop(settings) if command[0] == "worker" else None
     return Program(name=name, command=_words(command), environment=as_environment(settings), longest_stop=stop)
 
 
 def api_program(settings: Settings | None = None) -> Program:
-    """Returns the API as a supervised program. Without ``settings``, the program can be started early, because its
-    imports are slow; it then reads its settings from standard input."""
+    """Returns the API as a supervised program. The program's imports are slow, so it can be started early, without
+    ``settings``; it then reads its settings from standard input."""
     said = b"" if settings is None else json.dumps(as_variables(settings)).encode() + b"\n"
     return Program(name="api", command=_words(["api", "--told"]), environment=without_settings(), said=said)
 
 
 def hear_settings() -> None:
-    """Reads the settings that the parent sends, and puts them into the environment. Ends the process if the pipe closes
-    before they arrive."""
+    """Puts the parent's settings into the environment. Ends the process if the pipe closes before they arrive."""
     with os.fdopen(os.dup(0), "rb", buffering=0) as heard:  # unbuffered, because later lines must not be consumed
         line = heard.readline()
     if not line:
@@ -65,8 +64,8 @@ def stop_when_orphaned(settings: Settings) -> None:
 
 class Orders:
     """Receives the supervisor's orders to stop, in a process with handlers. Moves standard input to another descriptor,
-    so that handlers can neither read nor close it. Until a callback is set, nothing is in flight, so an order ends the
-    process at once."""
+    so that handlers can neither read nor close it. Until a callback is set, an order ends the process at once, because
+    nothing is in flight."""
 
     def __init__(self, settings: Settings) -> None:
         self._stop: Callable[[], None] = lambda: os._exit(0)
@@ -87,8 +86,8 @@ class Orders:
 def _follow(lifeline: int, settings: Settings, *, told: Callable[[], None], orphaned: Callable[[], None]) -> None:
     """Reads the lifeline in a thread. Ends the process if it is orphaned and does not drain in time.
 
-    On Linux, makes a process that a signal has stopped continue when its parent dies, because nothing else would end
-    the process."""
+    On Linux, a process that a signal has stopped continues when its parent dies, because nothing else would end it.
+    """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGCONT)
 

@@ -1,14 +1,12 @@
 """Keeps child processes running, and stops them together.
 
-Children are ordinary programs started by ``exec`` (for pgsched: ``python -m pgsched.cli.main worker …``), not forked or
-spawned interpreters. They share no memory, sockets or threads with the supervisor, have their own names in ``ps``, and
-take their settings from the environment like any worker. Any program that follows three rules can be supervised, which
-is useful for tests.
+Children are ordinary programs started by ``exec`` (for pgsched: ``python -m pgsched.cli.main worker …``). They share no
+memory, sockets or threads with the supervisor. Any program that follows three rules can be supervised:
 
 1. A child writes a line to standard output when it is ready. Its standard error is passed on, and the last lines are
    shown if it fails.
 2. A child's standard input is a lifeline, which ends when the supervisor ends for any reason (see
-   ``stop_when_orphaned``). If the child reads settings from the lifeline, they are its first line.
+   ``stop_when_orphaned``). The first line of the lifeline may contain settings.
 3. A child drains and exits on SIGTERM. The supervisor first writes a line to the child's standard input, which tells a
    child with handlers that the signal does not come from a handler. Each child has its own process group, so that a
    terminal's Ctrl-C reaches it only once, through the supervisor.
@@ -16,8 +14,10 @@ is useful for tests.
 A child that dies is started again: at once if it had been ready for STEADY seconds, otherwise after a pause that
 doubles each time. If a child fails FAILURES times within WINDOW seconds without ever being ready, the supervisor ends.
 The exit status EX_TEMPFAIL (the database is unavailable) does not count as a failure. A child that stays stopped, for
-example by SIGSTOP, is killed. On the first SIGINT, SIGTERM, SIGHUP or SIGQUIT, the supervisor stops the children and
-waits for them; on the second, it kills them.
+example by SIGSTOP, is killed.
+
+On the first SIGINT, SIGTERM, SIGHUP or SIGQUIT, the supervisor stops the children and waits for them; on the second, it
+kills them.
 """
 
 import asyncio
@@ -67,9 +67,9 @@ class Program:
 
 
 class Supervisor:
-    """Runs programs until it is stopped. Calls ``report`` with each line for the operator. If ``relay`` is given, calls
-    ``relay`` instead for lines that a program writes, with the program's name. ``begun`` contains processes that are
-    already running, by program name."""
+    """Runs programs until it is stopped. Calls ``report`` with each line for the operator. Lines that a program writes
+    go to ``relay``, if given, with the program's name. ``begun`` contains processes that are already running, by
+    program name."""
 
     def __init__(
         self,
@@ -239,8 +239,7 @@ def _heard() -> list[signal.Signals]:
 
 
 async def _finish(reading: Sequence[asyncio.Task[None]]) -> None:
-    """Waits until the readers reach the end of the child's output, but at most a second, because a grandchild may keep
-    the output open."""
+    """Waits for the end of the child's output, but at most a second, because a grandchild may keep the output open."""
     _, stuck = await asyncio.wait(reading, timeout=1)
     for task in stuck:
         task.cancel()
@@ -255,7 +254,7 @@ def tell_to_stop(process: asyncio.subprocess.Process) -> None:
 
 
 async def kill_if_stopped(process: asyncio.subprocess.Process, longest: float | None) -> None:
-    """Waits until a signal has kept the child stopped for ``longest`` seconds, and kills the child, which can neither
+    """Kills the child once a signal has kept it stopped for ``longest`` seconds, because a stopped child can neither
     work nor exit. Does nothing on systems that cannot tell whether a child is stopped."""
     if longest is None or not hasattr(os, "waitid"):
         return

@@ -78,8 +78,7 @@ async def _twice(url: str, sort: str, filter: str) -> tuple[Now, Shown]:
 
 
 async def _watch(url: str, every: float, sort: str, filter: str) -> None:
-    """Draws frames until interrupted. While the database is unavailable, keeps the last frame on screen and shows the
-    reason."""
+    """Draws frames until interrupted. While the database is unavailable, the last frame stays, with the reason."""
     before, text = None, ""
     async with lending(url) as lend:
         while True:
@@ -134,8 +133,7 @@ def ordered(found: Shown, sort: str, filter: str) -> Shown:
 
 
 def frame(now: Now, shown: Shown, *, room: int | None = None) -> str:
-    """Formats a summary and four tables. ``room`` is the maximum number of lines, which the tables share. Each table
-    says how many rows are hidden."""
+    """Formats a summary and four tables, which share ``room`` lines. Each table says how many rows are hidden."""
     tables: list[tuple[Sequence[str], list[list[object]]]] = [
         (
             _QUEUES,

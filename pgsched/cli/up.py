@@ -60,10 +60,8 @@ def up(reply: Reply, /, **flags: Any) -> None:
 
 
 def _with_free_port(settings: Settings) -> Settings:
-    """Returns the settings, with a free port instead of port 0.
-
-    Raises Conflict if the port is taken, and InvalidSettings if the host name does not resolve.
-    """
+    """Returns the settings, with a free port instead of port 0. Raises Conflict if the port is taken, and
+    InvalidSettings if the host name does not resolve."""
     host, port = settings.host, settings.port
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -79,8 +77,8 @@ def _with_free_port(settings: Settings) -> Settings:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Begun:
-    """The API's process and the event loop that started the process. The process does its imports while the database is
-    being prepared."""
+    """The API's process, and the event loop that started the process. The process does its imports while the database
+    is being prepared."""
 
     api: asyncio.subprocess.Process
     runner: asyncio.Runner
@@ -120,8 +118,7 @@ def _run_embedded(settings: Settings, reply: Reply, begun: _Begun) -> None:
 
 
 def _import_meanwhile(name: str) -> None:
-    """Imports a slow module in a thread, while initdb and the server keep another core busy. A later import of the
-    module waits until this import is done."""
+    """Imports a slow module in a thread, while initdb and the server keep another core busy. Later imports wait."""
     threading.Thread(target=importlib.import_module, args=(name,), daemon=True).start()
 
 

@@ -19,7 +19,7 @@ from pgsched.version import __version__
 class Welcome:
     """The parts of the message. ``psql`` is the command that opens the database; ``sql_role`` is the role of the client
     ``default``, if any. ``authorization`` is the file with the header that requests need. ``own_url`` is the URL of the
-    embedded database, including the password, which may be shown."""
+    embedded database; its password may be shown."""
 
     settings: Settings
     psql: str

@@ -11,8 +11,7 @@ from pgsched.store.lookup.row_types import Attempt, Execution
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Around:
-    """The facts that an explanation needs besides the execution: the time, whether the execution's queue is pulled, and
-    any hold on its client."""
+    """What an explanation needs besides the execution: the time, whether the queue is pulled, and the client's hold."""
 
     now: datetime
     is_pulled: bool = False

@@ -42,8 +42,8 @@ def is_of_asyncpg(candidate: Any) -> TypeGuard[Fetches]:
 
 @cache
 def numbered(name: str) -> tuple[str, tuple[str, ...]]:
-    """The statement with numbered parameters, and the parameters' names in order. JSON is sent as text, so that a JSON
-    codec registered by the application does not encode it a second time."""
+    """The statement with numbered parameters, and the parameters' names in order. JSON is sent as text, because a JSON
+    codec registered by the application would encode it a second time."""
     names: list[str] = []
 
     def number(found: re.Match[str]) -> str:

@@ -15,10 +15,10 @@ from pgsched.store.bulk.operations import Action, BulkAsked, BulkDetail, BulkOpe
 class BulkQuery(TypedDict, total=False):
     """Filters of a bulk operation, all of which must match.
 
-    ``status`` (one or more, any of which may match) and ``queue`` are for waiting and running executions. ``target``
-    (a prefix), ``reason`` (a substring) and ``status_code`` are for dead letters. Jobs can be filtered only by
-    ``client`` and ``labels``. ``start`` (inclusive) and ``end`` (exclusive) apply to scheduled_for or, for dead
-    letters, to finished_at. A backfill takes ``job``, ``start`` and ``end``.
+    ``status`` (one or more, any of which may match) and ``queue`` are for waiting and running executions. ``target`` (a
+    prefix), ``reason`` (a substring) and ``status_code`` are for dead letters. Jobs can be filtered only by ``client``
+    and ``labels``. ``start`` (inclusive) and ``end`` (exclusive) apply to scheduled_for or, for dead letters, to
+    finished_at. A backfill takes ``job``, ``start`` and ``end``.
     """
 
     client: str | None
@@ -51,7 +51,7 @@ class BulkMethods:
         dry_run: bool = False,
         **wanted: Unpack[BulkQuery],
     ) -> Call[BulkAsked]:
-        """Applies ``action`` to everything that matches, at ``rate`` items per second. Jobs are changed all at once. A
+        """Applies ``action`` to everything that matches, at ``rate`` items per second. Jobs are all changed at once. A
         dry run only counts the matches.
 
         ``replay`` can take ``new_target``. ``reschedule`` takes ``fire_at``, or ``shift`` such as ``1h`` or ``-15m``.

@@ -71,8 +71,8 @@ class ClientMethods:
     def put_secret(self, client: str, name: str, value: str, *, hosts: Sequence[str] | None = None) -> Call[bool]:
         """Stores a secret that headers can refer to, as in ``{"headers": {"authorization": {"secret": name}}}``.
 
-        The secret is sent only to ``hosts``. If ``hosts`` is None, an existing secret keeps its hosts, and a new secret
-        has no hosts.
+        The secret is sent only to ``hosts``. Without ``hosts``, an existing secret keeps its hosts, and a new secret
+        has none.
         """
         given = present({"value": value, "hosts": hosts})
         return Call("PUT", path("clients", client, "secrets", name), bool, "changed", body=given)
@@ -89,7 +89,7 @@ class ClientMethods:
     ) -> Call[str]:
         """Replaces the client's signing secret with ``secret``, or with a random one, and returns the new secret.
 
-        The new secret is not shown again. Previous secrets stay valid for ``keep_for``, one day by default.
+        The new secret is not shown again. Previous secrets stay valid for ``keep_for``, by default one day.
         """
         asked = body(present({"secret": secret, "keep_for": keep_for}))
         return Call("POST", path("clients", client, "signing-secret"), str, "secret", body=asked)

@@ -18,8 +18,8 @@ _NOTHING = 0.1
 
 
 class EventQuery(TypedDict, total=False):
-    """Filters for events. ``status`` is one or more statuses, any of which may match. The stream ends after
-    ``wait``."""
+    """Filters for events. ``status`` is one or more statuses, any of which may match. ``wait`` is how long the stream
+    lasts."""
 
     client: str | None
     queue: str | None

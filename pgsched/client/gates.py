@@ -36,8 +36,8 @@ class GateMethods:
         burst: int | None = None,
         concurrency: int | None = None,
     ) -> Call[LimitRow]:
-        """Sets a limit: at most ``rate`` executions start in each ``per``, up to ``burst`` of them at once after a
-        quiet period, and at most ``concurrency`` run at the same time."""
+        """Sets a limit. At most ``rate`` executions start in each ``per``; after a quiet period, up to ``burst`` start
+        at once. At most ``concurrency`` executions run at the same time."""
         asked = body(present({"rate": rate, "per": per, "burst": burst, "concurrency": concurrency}))
         return Call("PUT", path("limits", kind, name), LimitRow, body=asked)
 
@@ -60,13 +60,14 @@ class GateMethods:
     def sideline(
         self, host: str, *, client: str | None = None, until: Instant | None = None, note: str | None = None
     ) -> Call[bool]:
-        """Stops calls to a host, for one client or for all, until ``until`` or until the host is restored."""
+        """Stops calls to a host, for one client or for all. Calls resume at the instant ``until`` or, if that is
+        omitted, when the host is restored."""
         asked = present({"host": host, "client": client, "until": until, "note": note})
         return Call("POST", path("targets", "pause"), bool, "changed", body=asked)
 
     @method
     def restore(self, host: str, *, client: str | None = None) -> Call[bool]:
-        """Restores a sidelined host: calls resume, at a few executions per second at first."""
+        """Restores a sidelined host. Calls resume, at a few executions per second at first."""
         return Call("POST", path("targets", "resume"), bool, "changed", body=present({"host": host, "client": client}))
 
     @method

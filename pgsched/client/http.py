@@ -45,7 +45,8 @@ class _Methods(
 
 
 class Client(_Methods, SyncBase):
-    """Calls the API at ``base_url`` with a key; ``timeout`` is in seconds. Close it, or use it as a context manager.
+    """Calls the API at ``base_url`` with a key; ``timeout`` is in seconds. Close the client, or use it as a context
+    manager.
 
     Idempotent requests (all reads, and ``schedule`` with a key) are retried up to ``retries`` times while the API
     cannot be reached or asks for a later retry. Raises the matching exception in ``pgsched.errors`` for an error
@@ -75,8 +76,8 @@ class Client(_Methods, SyncBase):
             yield from self._ask(claim_for_ever(queue, worker, batch, lease, wait))
 
     def events(self, *, after: str | None = None, **wanted: Unpack[EventQuery]) -> Iterator[Event]:
-        """Yields execution outcomes indefinitely, from now on, or after the event with the cursor ``after``. Each
-        outcome is yielded once, in the order in which outcomes become visible. A broken stream is resumed."""
+        """Yields execution outcomes indefinitely, in the order in which they become visible. Starts now, or after the
+        event with the cursor ``after``. A broken stream is resumed, and each outcome is yielded once."""
         stream = EventStream(wanted, after, self._retries)
         pause: float | None = 0.0
         while pause is not None:
@@ -128,7 +129,8 @@ class Client(_Methods, SyncBase):
 
 
 class AsyncClient(_Methods, AsyncBase):
-    """The asyncio version of ``Client``, with the same methods. Close it with ``aclose``, or use ``async with``."""
+    """The asyncio version of ``Client``, with the same methods. Close the client with ``aclose``, or use
+    ``async with``."""
 
     def __init__(
         self,
@@ -154,8 +156,8 @@ class AsyncClient(_Methods, AsyncBase):
                 yield message
 
     async def events(self, *, after: str | None = None, **wanted: Unpack[EventQuery]) -> AsyncIterator[Event]:
-        """Yields execution outcomes indefinitely, from now on, or after the event with the cursor ``after``. Each
-        outcome is yielded once, in the order in which outcomes become visible. A broken stream is resumed."""
+        """Yields execution outcomes indefinitely, in the order in which they become visible. Starts now, or after the
+        event with the cursor ``after``. A broken stream is resumed, and each outcome is yielded once."""
         stream = EventStream(wanted, after, self._retries)
         pause: float | None = 0.0
         while pause is not None:

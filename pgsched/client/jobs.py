@@ -47,10 +47,12 @@ class ScheduleOptions(Recurring, total=False):
     """The options of ``schedule``.
 
     ``payload`` is any JSON value. Give at most one of ``fire_at`` (a datetime with an offset, or an RFC 3339 string),
-    ``delay`` (a timedelta, ``PT10M`` or ``10m``), ``cron`` (with ``timezone``) and ``every``; if all are omitted, the
-    execution is due now. These four arguments cannot be None. A second call with the same ``client`` and ``key``
-    replaces the waiting execution, unless ``on_conflict`` is ``keep``, ``reject`` or ``debounce``. ``after`` lists
-    executions, by id or key, that must succeed first; if ``after_outcome`` is ``any``, they need only end.
+    ``delay`` (a timedelta, ``PT10M`` or ``10m``), ``cron`` (with ``timezone``) and ``every``. These four arguments
+    cannot be None; if all are omitted, the execution is due now.
+
+    A second call with the same ``client`` and ``key`` replaces the waiting execution, unless ``on_conflict`` is
+    ``keep``, ``reject`` or ``debounce``. ``after`` lists executions, by id or key, that must succeed first; if
+    ``after_outcome`` is ``any``, they need only end.
     """
 
     fire_at: datetime | str
@@ -85,7 +87,7 @@ class JobChanges(Recurring, total=False):
 
 
 class PreviewOptions(TypedDict, total=False):
-    """A schedule to preview. ``client`` and ``key`` are those of the intended job, because ``H`` in ``cron`` depends on
+    """A schedule to preview. ``client`` and ``key`` are those of the intended job; ``H`` in ``cron`` depends on
     them."""
 
     fire_at: datetime | str | None
@@ -104,7 +106,8 @@ class JobMethods:
 
     @method
     def schedule(self, target: str, **options: Unpack[ScheduleOptions]) -> Call[Scheduled]:
-        """Schedules an execution or, given ``cron`` or ``every``, a job. It is committed before the method returns."""
+        """Schedules an execution or, given ``cron`` or ``every``, a job. The change is committed before the method
+        returns."""
         check_names(options, ScheduleOptions)
         check_given(options)
         given = present({**options, "target": target, "after": names_after(options.get("after"))})
@@ -164,8 +167,7 @@ class JobMethods:
         start: Instant | None = None,
         **changed: Unpack[JobChanges],
     ) -> Call[EditPreview]:
-        """Previews an edit without making it: the instants at which the job fires now, and the instants at which the
-        edited job would fire. ``start`` defaults to now."""
+        """Previews an edit: when the job fires now, and when the edited job would fire. ``start`` defaults to now."""
         check_names(changed, JobChanges)
         asked = _body(changed) | present({"count": count, "from": start})
         return Call("POST", _job(job_id, "preview"), EditPreview, query={"client": client}, body=asked)
@@ -174,7 +176,7 @@ class JobMethods:
     def preview_schedule(
         self, *, count: int = 5, start: Instant | None = None, **spec: Unpack[PreviewOptions]
     ) -> Call[list[Fire]]:
-        """Previews a schedule without creating a job: the instants at which it would fire."""
+        """Previews a schedule that does not belong to a job."""
         check_names(spec, PreviewOptions)
         asked = {"schedule": {}} | _body(present(spec)) | present({"count": count, "from": start})
         return Call("POST", path("preview"), list[Fire], "next", body=asked)

@@ -1,7 +1,7 @@
 """Schedules many one-shots in the caller's own transaction, at the speed of COPY.
 
-Each request is checked as in ``schedule``. Either all requests are scheduled or none are: after an error, the
-transaction can only be rolled back. On an autocommit connection, the whole call is one transaction.
+Each request is checked as in ``schedule``. After an error, the transaction can only be rolled back, so either all
+requests are scheduled or none are. On an autocommit connection, the whole call is one transaction.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -48,8 +48,7 @@ _NAMES = Request.__annotations__.keys()
 
 
 class Ids(Sequence[UUID]):
-    """The ids of the scheduled executions, in the order of the requests. Each id is stored as 16 bytes until
-    accessed."""
+    """The ids of the scheduled executions, in the order of the requests. Each id takes 16 bytes until accessed."""
 
     __slots__ = ("_data",)
 
@@ -74,10 +73,11 @@ def schedule_many(connection_or_session: psycopg.Connection[Any] | Executes, req
     """Schedules one execution for each request, in the connection's transaction, and returns the executions' ids.
 
     Takes a psycopg 3 connection, or an SQLAlchemy Connection or Session over psycopg 3. ``requests`` may be a
-    generator; it is read while rows are being sent, so it must not use the connection. Raises Conflict, naming the key,
-    if a key is in use or occurs twice; nothing is then scheduled. A request with ``on_conflict`` (replace, keep, reject
-    or debounce) is handled as in ``schedule``, and its id is that of the execution that has the key afterwards. Also
-    raises the errors of ``schedule``.
+    generator. It is read while rows are being sent, so it must not use the connection.
+
+    A request with ``on_conflict`` (replace, keep, reject or debounce) is handled as in ``schedule``; its id is that of
+    the execution that then has the key. For any other request, raises Conflict if the key is in use or occurs twice.
+    Also raises the errors of ``schedule``. After an error, nothing is scheduled.
 
         with psycopg.connect(...) as connection:
             schedule_many(connection, ({"target": "python:remind", "payload": n} for n in range(100_000)))

@@ -42,8 +42,8 @@ class PullMethods:
     def claim(
         self, queue: str, *, worker: str, batch: int = 1, lease: Length = "30s", wait: Length = "0s"
     ) -> Call[list[Message]]:
-        """Claims due messages from a pulled queue, each under a lease. If no message is due, waits for one for up to
-        ``wait`` (at most 60 s). Returns an empty list if none comes due."""
+        """Claims due messages from a pulled queue, each under a lease. If no message is due, waits for up to ``wait``
+        (at most 60 s), and returns an empty list if none becomes due."""
         return claim(queue, worker, batch, lease, wait)
 
     @method

@@ -124,8 +124,8 @@ def named(id: Id) -> str:
 
 
 def body(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Converts keyword arguments to a request body: durations to ISO 8601, mappings to objects. Leaves a payload
-    unchanged."""
+    """Converts keyword arguments to a request body: durations to ISO 8601, mappings to objects. Does not change the
+    payload."""
     return {name: _in_body(name, value) for name, value in given.items()}
 
 
@@ -168,8 +168,8 @@ def check_names(given: Mapping[str, Any], known: Any) -> None:
 
 
 def check_address(base_url: str) -> str:
-    """Returns the address. Raises InvalidInput if it is not a URL, or if it contains credentials, which would be sent
-    instead of the key."""
+    """Returns the address. Raises InvalidInput if the address is not a URL, or if it contains credentials, which would
+    be sent instead of the key."""
     shown = without_passwords(repr(base_url))
     try:
         url = httpx.URL(base_url) if isinstance(base_url, str) else None
@@ -224,7 +224,7 @@ def _parameter(name: str, value: Any) -> list[str]:
 
 
 def _label(name: Any, text: Any) -> str:
-    """Formats a label as ``NAME=TEXT``. Raises InvalidInput if the API would parse that as a different label."""
+    """Formats a label as ``NAME=TEXT``. Raises InvalidInput if the API would parse the result as a different label."""
     if not (isinstance(name, str) and isinstance(text, str) and name) or "=" in name:
         raise InvalidInput(
             f"the label {name!r:.80} cannot be {text!r:.80}: give a name without =, and a string as its value"

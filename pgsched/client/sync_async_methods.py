@@ -1,8 +1,7 @@
 """Turns one function into a method of both clients.
 
-The classes for jobs, queues etc. define each method once, as a function that returns the request to send. ``Client``
-and ``AsyncClient`` inherit these classes. A ``Client`` method returns the result; an ``AsyncClient`` method must be
-awaited.
+``Client`` and ``AsyncClient`` inherit classes that define each method once, as a function that returns the request to
+send. A ``Client`` method returns the result; an ``AsyncClient`` method must be awaited.
 
     class Jobs:
         @method

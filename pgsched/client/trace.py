@@ -6,8 +6,8 @@ from typing import Any
 
 
 def current_traceparent() -> str | None:
-    """The current span in W3C Trace Context format, or None outside a span. Does not import OpenTelemetry: there is no
-    span unless the program has imported it."""
+    """The current span in W3C Trace Context format, or None outside a span. Does not import OpenTelemetry,
+    because there is no span unless the program has imported it."""
     trace = sys.modules.get("opentelemetry.trace")
     if trace is None:
         return None

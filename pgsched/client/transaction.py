@@ -1,7 +1,7 @@
 """Schedules in the caller's own transaction: a commit schedules, and a rollback leaves nothing behind.
 
-Nothing here commits, rolls back or opens a savepoint. As after any failed statement, a transaction in which the
-database has reported an error can only be rolled back.
+Nothing here commits, rolls back or opens a savepoint. After an error from the database, the transaction can only be
+rolled back.
 """
 
 import inspect
@@ -143,8 +143,8 @@ def _sqlalchemy_text() -> Any:
 
 
 def execute_of(candidate: Any, *, waits: bool, name: str = "schedule") -> Any:
-    """The ``execute`` of an SQLAlchemy connection, or of a session's connection. Raises WrongArgument for any other
-    object, such as a pool or a cursor, because its ``execute`` might commit on another connection. Also raises
+    """Returns the ``execute`` of an SQLAlchemy connection, or of a session's connection. Raises WrongArgument for any
+    other object, such as a pool or a cursor, because its ``execute`` might commit on another connection. Also raises
     WrongArgument for a synchronous connection where an asynchronous one is needed, and vice versa."""
     kind, execute = type(candidate), getattr(candidate, "execute", None)
     is_driver_s = isinstance(candidate, psycopg.BaseConnection) or is_of_asyncpg(candidate)

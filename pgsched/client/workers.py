@@ -20,8 +20,7 @@ class WorkerMethods:
 
     @method
     def drain_worker(self, worker: int, *, note: str | None = None) -> Call[bool]:
-        """Drains a worker: it starts no more executions, and finishes those it has. Returns False if it was already
-        draining."""
+        """Drains a worker: it finishes its executions, and starts no more. Returns False if it was already draining."""
         return Call("POST", path("workers", str(worker), "pause"), bool, "changed", body={"note": note})
 
     @method

@@ -44,7 +44,7 @@ class App:
         self, name: str, *, clients: Iterable[str] | None = None, heartbeat: timedelta | None = None
     ) -> Callable[[_F], _F]:
         """Registers a function for the target ``python:name``. Only ``clients`` may use the handler; by default, all
-        clients may. If ``heartbeat`` is given, an attempt fails when it reports no progress for that long.
+        clients may. ``heartbeat`` is how long an attempt may run without reporting progress before it fails.
 
         Raises InvalidTarget for a name that no target can have. Raises InvalidInput for a name that is taken, for
         invalid clients, and for a function with parameters that pgsched cannot fill.
@@ -125,8 +125,7 @@ class App:
         return declare
 
     def _name_of(self, function: Callable[..., Any]) -> str:
-        """Returns the name of the function's handler. A function that is not yet a handler is registered under its own
-        name."""
+        """Returns the name of the function's handler. Registers a function without a handler under its own name."""
         for name, handler in self.handlers.items():
             if handler.function == function:  # not "is": each access to a method creates a new object
                 return name

@@ -1,8 +1,8 @@
 """The protocol of channels, and ``Channels``, which chooses a channel by the target's scheme.
 
 A channel delivers one execution to its target and returns an Outcome. It raises only CancelledError (if its caller ends
-the attempt) and NoFreeSlot (before anything has begun). Channels pass all other exceptions to
-``exception_outcomes.outcome_of``, so that exceptions become outcomes in one place.
+the attempt) and NoFreeSlot (before the attempt has begun). All other exceptions become outcomes in
+``exception_outcomes.outcome_of``.
 """
 
 from collections.abc import Callable, Collection, Coroutine, Mapping
@@ -21,8 +21,11 @@ class Channel(Protocol):
 
     async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
         """Makes one attempt. The caller cancels the attempt after ``deadline`` seconds; other attempts must not be
-        affected. Raises NoFreeSlot if the attempt cannot begin now. Raises CancelledError only if the caller cancels:
-        a CancelledError from a library, for example for a lost connection, must be caught."""
+        affected.
+
+        Raises NoFreeSlot if the attempt cannot begin now. Raises CancelledError only if the caller cancels: a
+        CancelledError from a library, for example for a lost connection, must be caught.
+        """
         ...
 
     async def close(self) -> None:
@@ -31,8 +34,8 @@ class Channel(Protocol):
 
 
 class Channels:
-    """All channels of a worker, as one channel. ``capabilities`` are the worker's capabilities that come from its
-    settings rather than its handlers. ``allowed`` returns the channels that a client may use; None means all."""
+    """All channels of a worker, as one channel. ``capabilities`` are those that come from the worker's settings rather
+    than its handlers. ``allowed`` returns the channels that a client may use; None means all."""
 
     def __init__(
         self,
@@ -67,8 +70,8 @@ def _name(scheme: str) -> str:
 
 
 async def _not_allowed(client: str, channel: str, allowed: Collection[str]) -> Outcome:
-    """Returns a final failure. Another attempt would fail too; once the channel is allowed, the dead letter can be
-    replayed."""
+    """Returns a failure without a retry, because another attempt would fail too. Once the channel is allowed, the dead
+    letter can be replayed."""
     others = ", ".join(sorted(allowed))
     error = f"client {client!r} may not use {channel} targets: its channels are {others}"
     return Failed(error=error, retryable=False)

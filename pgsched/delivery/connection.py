@@ -1,17 +1,17 @@
 """An HTTP connection, which carries one exchange at a time.
 
 A connection is new, open or dead. A new connection has sent nothing, and its slot still belongs to the exchange that
-opened it. An open connection holds a slot of its host, and is either parked or busy with an exchange. The parser
-(llhttp) decides where a response ends. If data arrives after that end, or while the connection is parked, the
-connection is closed, so that the data cannot be mistaken for the response to the next request.
+opened the connection. An open connection holds a slot of its host, and is either parked or busy with an exchange. The
+parser (llhttp) decides where a response ends. Any data after that end, or while the connection is parked, closes the
+connection, so that the data cannot be mistaken for the response to the next request.
 
 Failures:
 
 - The peer closes a used connection without sending anything, so it probably has not accepted the request. The exchange
-  is sent once more, on a fresh connection. If the peer does this again, the exchange fails.
+  is sent once more, on a fresh connection. If that is closed in the same way, the exchange fails.
 - The peer closes before the head of the response is complete, or sends something without a status. The exchange fails.
 - The parser rejects the head. The head's first line decides (``malformed_head``), and the connection is not used again.
-  The parser is given each head as a whole, so that the head's first line is available.
+  The parser is given each head as a whole, so that its first line is available.
 - Something fails after the head. The status decides, and the connection is not used again.
 - The exchange is cancelled or expires. The connection is aborted, and unread data is discarded.
 """
@@ -85,7 +85,7 @@ class Connection(asyncio.Protocol):
         self._head = b""  # the part of a head received so far; parsing a part costs as much as parsing a whole head
         self._searched = self._pieces = 0
         self._parser = HttpResponseParser(self)
-        # Be lenient: the status counts even if line ends or header values are slightly wrong.
+        # The parser is lenient: the status counts even if line ends or header values are slightly wrong.
         self._parser.set_dangerous_leniencies(
             lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
         )
@@ -105,8 +105,8 @@ class Connection(asyncio.Protocol):
         self._transport.write(exchange.request)
 
     def discard(self, error: Exception | None = None, *, politely: bool = False) -> None:
-        """Ends the connection and its exchange. If no status has arrived, the exchange ends with ``error``. If
-        ``politely`` is true, TLS is shut down properly."""
+        """Ends the connection and its exchange. If no status has arrived, the exchange ends with ``error``. With
+        ``politely``, shuts down TLS properly."""
         was, self._state = self._state, ConnectionState.DEAD
         exchange, self.exchange = self.exchange, None
         if politely:
@@ -206,8 +206,8 @@ class Connection(asyncio.Protocol):
             exchange.reason, exchange.retry_after, exchange.told = b"", None, None
 
     def _read_heads(self, exchange: Exchange, data: bytes) -> bytes:
-        """Reads the heads of the response and of any interim responses before it, each when complete. Returns the part
-        of the body that has arrived."""
+        """Reads the head of the response, and those of any interim responses before it, each when it is complete.
+        Returns the part of the body that has arrived."""
         head, self._head = self._head + data, b""
         while not exchange.status:
             head = head.lstrip(b"\r\n")

@@ -27,8 +27,7 @@ _MOST_OF_A_CLIENT, _MOST = 8, 256  # certificates cached per client, and in tota
 _IN_A_HEADER = re.compile(r"[!-~](?:[ \t!-~]{0,8191}[!-~])?")
 
 GetSecret = Callable[[str, str, str], Awaitable[str]]
-"""Returns the value of a client's secret for a host, given client, name and host. Raises DeliveryFailed if the secret
-is not available for the host."""
+"""Returns the value of a secret, given client, name and host. Raises DeliveryFailed if there is none for the host."""
 
 
 async def no_secrets(client: str, name: str, host: str) -> str:
@@ -106,8 +105,7 @@ class Credentials:
         self._certificates.close()
 
     def refused(self, options: Options, client: str) -> bool:
-        """Forgets the token that a target has refused. Returns whether the token may have been revoked before it
-        expired."""
+        """Forgets a token that a target has refused. Returns whether it may have been revoked before it expired."""
         return options.auth is not None and self._tokens.forget(options.auth, client)
 
     async def _text(self, header: str, given: SecretRef, client: str, host: str) -> str:
@@ -122,13 +120,13 @@ class Credentials:
 
 class Certificates:
     """The TLS contexts for clients' certificates. A context is created from the client's secrets when first needed, and
-    cached. ``authorities`` is the setting ``tls_authorities``.
+    then cached. ``authorities`` is the setting ``tls_authorities``.
 
     Each certificate has its own context, and connections are kept apart by context. So a call never uses a connection
-    that was opened with another certificate or with none, and a replaced certificate is never presented again.
+    that was opened with another certificate or with none.
 
-    A context costs tens of milliseconds and a megabyte, mostly for the authorities that it trusts. So contexts are
-    created in a thread, one at a time, and only a few per client are kept in memory.
+    A context takes tens of milliseconds and a megabyte, so contexts are created in a thread, one at a time, and only a
+    few per client are cached.
     """
 
     def __init__(self, get_secret: GetSecret, authorities: str | None = None) -> None:

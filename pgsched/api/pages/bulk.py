@@ -41,7 +41,7 @@ _OF_EXECUTIONS: tuple[Action, ...] = ("cancel", "reschedule")
 _ACTIONS: tuple[Action, ...] = (*_OF_EXECUTIONS, "discard", "replay", "backfill")
 _RATES = {"cancel": 1000, "reschedule": 1000, "discard": 1000, "replay": 10, "backfill": 10}
 GLANCE = 0.07
-"""The maximum number of seconds for one count, unless the user asks for a longer count. A page may count twice."""
+"""The maximum number of seconds for one count (a page may count twice), unless the user asks for a longer count."""
 
 
 class _Wanted(NamedTuple):

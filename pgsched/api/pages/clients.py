@@ -30,9 +30,9 @@ _Row = TypeVar("_Row")
 
 
 def share_of(client: str, edges: Sequence[Edge], weights: Mapping[str, int]) -> dict[str, Any]:
-    """Returns the share of all running executions that a client ``has``, and its ``fair`` share by weight among the
-    clients with due or running executions. ``has`` is None if nothing is running, and ``fair`` is None if this client
-    has neither. ``weights`` contains the clients with settings; every other client has the weight 1."""
+    """Returns a client's share of all running executions (``has``), and its ``fair`` share by weight among the clients
+    with due or running executions. ``has`` is None if nothing is running, and ``fair`` is None if this client has
+    neither. Clients that are not in ``weights`` have the weight 1."""
     edge = next((one for one in edges if one.client == client), _NOTHING)
     in_hand = sum(one.in_hand for one in edges)
     all_weights = sum(weights.get(str(one.client), 1) for one in edges)
@@ -74,8 +74,7 @@ def _reasons(edge: Edge, held: HeldOfClient, by: str) -> Iterator[Hindrance]:
 async def show_clients(
     request: ApiRequest, database: Pooled, live: Live, start: Text = None, after: Text = None
 ) -> Response[Any]:
-    """Lists the clients with settings, from the name ``start`` on, and the clients that are busy or held back. All
-    other clients have pages, too."""
+    """Lists the clients that have settings (starting with the name ``start``), and those that are busy or held back."""
     start = (start or "").strip() or None
     edges = {one.client: one for one in await live.clients(grant_of(request)) if one.client is not None}
     busy = dict.fromkeys([*edges, *await live.held_clients(grant_of(request))])

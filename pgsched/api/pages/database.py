@@ -29,7 +29,7 @@ _TABLES, _HOLDERS = 20, 10
 
 @shows("/database", scope="admin", everywhere=True)
 async def show_database(request: ApiRequest, doctor: Examined, database: Pooled) -> Response[Any]:
-    """Shows the page. If the checks take long, the page is sent without findings, and then requests the findings."""
+    """Shows the page. If the checks take long, the page is sent without findings, and requests them afterwards."""
     async with database.page() as connection:
         tables = await table_sizes(connection, most=_TABLES)
         held = await holders(connection, most=_HOLDERS)

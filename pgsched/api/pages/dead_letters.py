@@ -1,5 +1,4 @@
-"""*Dead letters*: lists executions that failed for good, grouped by reason; replays (also with changes) and discards
-them."""
+"""*Dead letters*: lists executions that failed for good, grouped by reason; replays and discards them."""
 
 from collections.abc import Mapping
 from typing import Any

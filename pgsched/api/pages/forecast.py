@@ -17,7 +17,7 @@ _KEPT, _BOUND_KEPT = 20.0, 300.0  # seconds
 
 
 def hour_forecast(database: Database) -> Cached[dict[str, Any]]:
-    """Returns a cache of the forecast for the coming hour, which is counted on request, but at most once every 20
+    """Returns a cache of the forecast for the coming hour, which is computed on request, but at most once every 20
     seconds. ``database`` acts for all clients."""
 
     async def ask_busiest() -> int | None:
@@ -34,8 +34,8 @@ def hour_forecast(database: Database) -> Cached[dict[str, Any]]:
 
 async def _count(database: Database, busiest: int | None) -> dict[str, Any]:
     """Counts the executions of the coming hour. ``busiest`` is the highest number of attempts in any minute of the last
-    7 days. ``hot`` lists the minutes with more executions; it is empty if ``busiest`` exceeds the counting limit. If
-    ``cut``, some minute has more executions than ``most``."""
+    7 days. ``hot`` lists the minutes with more executions than that; it is empty if ``busiest`` exceeds the counting
+    limit. ``cut`` is true if some minute has more executions than ``most``."""
     async with database.glance() as connection:
         start = (await verbs.now(connection)).replace(second=0, microsecond=0)
         found = await forecast(connection, start=start, minutes=_MINUTES, per_minute=_MOST_COUNTED)

@@ -80,8 +80,8 @@ def struct_of(kind: type[_Struct], form: Mapping[str, str], names: Sequence[str]
 
 
 def link_to(request: Request[Any, Any, Any], path: str | None = None, **changed: str | None) -> str:
-    """Returns a link to this page, or to ``path``, with the current parameters and those in ``changed``. A parameter
-    that is changed to None is removed."""
+    """Returns a link to this page, or to ``path``, with the current parameters and those in ``changed``. None in
+    ``changed`` removes a parameter."""
     kept = [
         (name, value) for name, value in request.query_params.multi_items() if value and name not in {*changed, "done"}
     ]
@@ -90,8 +90,8 @@ def link_to(request: Request[Any, Any, Any], path: str | None = None, **changed:
 
 
 def place(request: Request[Any, Any, Any], after: str | None, next: object) -> dict[str, Any]:
-    """Returns the link to the first page of a listing (None on the first page), and the link to the page after ``next``
-    (None on the last page)."""
+    """Returns two links of a listing: to the first page (None on the first page), and to the page after ``next`` (None
+    on the last page)."""
     first_page = link_to(request, after=None) if after else None
     return {"first_page": first_page, "more": None if next is None else link_to(request, after=str(next))}
 

@@ -91,8 +91,8 @@ def words_of(gate: str) -> GateWords:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateHolder:
-    """The texts for a line of the table of gates. ``why`` says what the limit is, or why and since when the gate
-    holds."""
+    """The texts for a line of the table of gates. ``why`` says what the limit is, or why and since when the gate holds
+    executions."""
 
     line: GateLine
     text: str

@@ -1,7 +1,5 @@
 """*Jobs*: lists jobs by filters, shows one with its next instants and last outcomes, and shows the week of all jobs.
-
-A job can be paused, resumed, run now, cancelled, or edited with a preview.
-"""
+Pauses, resumes, runs, cancels and edits a job."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -34,7 +32,7 @@ from pgsched.store.lookup.filters import ExecutionFilter, JobFilter
 from pgsched.store.lookup.row_types import MOST_OUTCOMES, EditPreview, JobRow
 
 _SHOWN = 10
-"""The number of instants in each half of a preview: without the edit, and with it."""
+"""The number of instants in each half of a preview: without the edit, and with the edit."""
 _FIELDS = ("client", "key", "job_state", "host", "label")
 _RUNS, _BACKFILLS, _COMING = 20, 5, 5
 _IN_A_WEEK = 5_000
@@ -121,8 +119,8 @@ async def show_job_edit(request: ApiRequest, job_id: JobId, database: Pooled) ->
 
 @does("/jobs/{job_id:uuid}/edit", scope="schedule")
 async def edit_job_by_form(request: ApiRequest, job_id: JobId, database: Pooled, actor: Actor) -> Response[Any]:
-    """Previews when the job would fire, or saves the edit, depending on the button. Saves nothing if the job has
-    changed since the form was loaded."""
+    """Previews or saves an edit, depending on the button. Saves nothing if the job has changed since the form was
+    loaded."""
     form = await sent(request)
     row = await database.ask(listings.get_job, job_id)
     version = form.get("version", "")
@@ -220,7 +218,8 @@ def _next_of(rows: Sequence[JobRow], now: datetime) -> dict[UUID, datetime]:
 
 
 def _days(row: JobRow, now: datetime) -> list[Day]:
-    """Computes the coming week of a job; empty if it is not active, or if its interval counts from the end of runs."""
+    """Computes the coming week of a job. The week is empty if the job is not active, or if its interval counts from the
+    end of runs."""
     try:
         recurrence = row.recurrence() if row.state == "active" else None
     except InvalidSchedule:

@@ -28,8 +28,8 @@ Back = Annotated[Literal["1h", "6h", "24h"], QueryParameter(name="span")]
 
 @shows("/", scope="read")
 async def show_now(request: ApiRequest, live: Live, throughput: Charted, span: Back = "1h") -> Response[Any]:
-    """Shows the page, which covers all clients. Redirects users who may see only some clients to their executions. The
-    browser requests the forecast afterwards, because counting may take a moment."""
+    """Shows the page, which covers all clients. Redirects users who may see only some clients to their executions.
+    Counting may take a moment, so the browser requests the forecast afterwards."""
     if grant_of(request).clients is not None:
         return Redirect("/executions", status_code=303, headers=HEADERS)
     past = await throughput.look(grant_of(request), span)
@@ -56,8 +56,7 @@ async def show_coming(request: ApiRequest, forecast: Forecasted) -> Response[Any
 
 @shows("/now/findings", scope="admin", everywhere=True)
 async def show_findings(request: ApiRequest, doctor: Examined) -> Response[Any]:
-    """The part with the doctor's findings, at most half a minute old, for administrators. While the checks run, the
-    page keeps the previous findings."""
+    """The doctor's findings, for administrators. While the checks run, the page keeps the previous findings."""
     report = await doctor.glance(grant_of(request), kept=_KEPT)
     if report is None:
         return Response("", media_type="text/html", headers=HEADERS | {"HX-Reswap": "none"})

@@ -64,8 +64,8 @@ class LiveView:
         return await self._latest.get(grant), list(self._moments), await self._troubles.get(grant)
 
     async def clients(self, grant: Grant) -> Sequence[Edge]:
-        """Returns the due and running executions of each client, but no names of clients that the grant does not cover.
-        Raises Unavailable."""
+        """Returns the due and running executions of each client, without the names of clients that the grant does not
+        cover. Raises Unavailable."""
         shown = await self._latest.get(EVERYBODY)
         allowed = grant.clients
         if allowed is None:
@@ -73,7 +73,7 @@ class LiveView:
         return [edge if edge.client in allowed else replace(edge, client=None) for edge in shown.clients]
 
     async def held_clients(self, grant: Grant) -> Sequence[str]:
-        """Returns the clients of the grant with executions that a limit, a hold or a failing target holds back. Raises
+        """Returns those clients of the grant whose executions a limit, a hold or a target holds back. Raises
         Unavailable."""
         shown = await self._latest.get(EVERYBODY)
         found = {client for line in shown.gates if line.held and (client := line.client) is not None}

@@ -56,8 +56,7 @@ def field_of_instant(at: datetime | None) -> str:
 
 
 def without_secrets(options: Any) -> Any:
-    """Returns the options, with the values of headers hidden unless they are known to be harmless. If a header refers
-    to a secret, the secret's name is shown."""
+    """Returns the options. Hides the values of headers unless they are known to be harmless or name a secret."""
     found = _decoded(options)
     if isinstance(found, dict) and isinstance(headers := found.get("headers"), dict):
         found["headers"] = {name: _shown(name, text) for name, text in headers.items()}
@@ -84,7 +83,7 @@ def parsed(name: str, text: str) -> Any:
 
 
 def edited(form: Mapping[str, str], before: Mapping[str, str], options: Any) -> dict[str, Any]:
-    """Returns the fields of a form that differ from its original values ``before``, converted for storage; an emptied
+    """Returns the fields of a form that differ from their original values ``before``, converted for storage; an emptied
     field becomes None. ``options`` are the original options. Raises Unreadable."""
     found: dict[str, Any] = {}
     for name, was in before.items():

@@ -62,8 +62,8 @@ def html(
     fault: PgschedError | None = None,
     **shown: Any,
 ) -> Response[str]:
-    """Renders a page. By default, the status is that of ``fault``, or else 200. In the template, ``may`` contains the
-    viewer's scopes, and ``administers`` is true if the viewer can see administrators' pages."""
+    """Renders a page. The default status is that of ``fault``, or 200. In the template, ``may`` contains the viewer's
+    scopes, and ``administers`` is true if the viewer can see administrators' pages."""
     grant = grant_of(request)
     if status is None:
         status = 200 if fault is None else status_of(fault)
@@ -95,7 +95,7 @@ def _done(request: Request[Any, Any, Any]) -> str | None:
 
 @cache
 def compile_templates() -> None:
-    """Compiles all templates in advance. Otherwise, the first request would take about 0.5 s longer."""
+    """Compiles all templates in advance, so that the first request does not take about 0.5 s longer."""
     environment = _environment()
     for name in environment.list_templates():
         environment.get_template(name)

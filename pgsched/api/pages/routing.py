@@ -28,7 +28,7 @@ def _route(
 
 
 shows = partial(_route, get)
-"""Declares a page. With ``form``, the page exists for its form, so a read-only dashboard refuses the page."""
+"""Declares a page. ``form`` marks a page that exists for its form, which a read-only dashboard refuses."""
 does = partial(_route, post, status_code=303, form=True)
 """Declares the action of a form, which responds with a redirect to a page."""
 
@@ -45,14 +45,13 @@ def client_page(client: str) -> str:
 
 
 def check_unchanged(read: str, there: str) -> None:
-    """Raises Unreadable (412) if the version ``read``, with which the form was filled, is no longer current."""
+    """Raises Unreadable (412) if the form was filled with a version, ``read``, that is no longer current."""
     if read != there:
         raise Unreadable("this has changed since the form was loaded: start again with the current values", status=412)
 
 
 def refused(request: Request[Any, Any, Any], error: PgschedError) -> Response[Any]:
-    """Shows a PgschedError as a page, or as the requested part of a page. Redirects to the sign-in if a key is
-    needed."""
+    """Shows a PgschedError as a page or a part of a page. Redirects to the sign-in if a key is needed."""
     is_part = "hx-request" in request.headers
     if isinstance(error, Unauthenticated) and is_part:
         return Response("", status_code=401, headers=HEADERS | {"HX-Redirect": sign_in_url(request)})

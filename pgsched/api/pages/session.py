@@ -1,8 +1,8 @@
-"""The session of a dashboard user: a cookie with the key that the user signed in with.
+"""The session of a dashboard user: a cookie with the key, or the provider's token, that the user signed in with.
 
-Scripts and other sites' forms cannot use the cookie. The cookie contains the key itself, or a provider's token. So any
-process can check the cookie like a header, the cookie becomes useless within a second after its key becomes invalid,
-and no list of sessions is needed. The cookie is accepted only for pages; routes under ``/v1`` accept only the header.
+Any process can check the cookie, and the cookie becomes useless within a second after its key becomes invalid, so no
+list of sessions is needed. Scripts and other sites' forms cannot use the cookie, and routes under ``/v1`` do not accept
+it.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ BEGUN = "pgsched_sign_in"
 """The name of the cookie for a pending sign-in at a provider."""
 _KEPT, _AWAY = 12 * 3600, 600
 LONGEST = 3_800
-"""The maximum length of a key or token, in characters, so that it fits into a cookie."""
+"""The maximum length of a key or token, in characters. A longer one might not fit into a cookie."""
 _LONGEST_PATH = 2_000  # a pending sign-in also keeps the path in its cookie
 
 
@@ -28,8 +28,8 @@ def header_of(connection: ASGIConnection[Any, Any, Any, Any]) -> str | None:
 
 
 def cookie_in(connection: ASGIConnection[Any, Any, Any, Any], name: str) -> str:
-    """Returns the value of one of our cookies. A library would unquote all cookies, in time quadratic in their length,
-    although ours are not quoted."""
+    """Returns the value of one of our cookies, which are not quoted. A library would unquote all cookies, in time
+    quadratic in their length."""
     said = ""
     for one in connection.headers.get("cookie", "").split(";"):
         found, _, value = one.partition("=")
@@ -65,8 +65,8 @@ def is_secure(connection: ASGIConnection[Any, Any, Any, Any]) -> bool:
 
 
 def sign_in_url(connection: ASGIConnection[Any, Any, Any, Any]) -> str:
-    """Returns the URL for signing in and then returning to the requested page. If a part of a page was requested, or a
-    form was sent, the user returns to the whole page."""
+    """Returns the URL for signing in and then returning to the requested page. After a request for a part of a page, or
+    a form, the user returns to the whole page."""
     headers, page = connection.headers, str(connection.url)
     if "hx-request" in headers:
         page = headers.get("hx-current-url", "/")
@@ -81,7 +81,7 @@ def sign_in_url(connection: ASGIConnection[Any, Any, Any, Any]) -> str:
 
 
 def local(path: str | None) -> str:
-    """Returns the path if it is on this site and not a path of sign-in or sign-out, otherwise ``/``."""
+    """Returns the path if it is on this site and not for sign-in or sign-out, otherwise ``/``."""
     try:
         parts = urlsplit(path or "/")
     except ValueError:

@@ -58,7 +58,7 @@ async def sign_in(
 
 @get("/sign-in/at", **_PUBLIC)
 async def begin_sign_in(request: ApiRequest, browsers: NamedDependency[Browsers], providers: Offered) -> Response[Any]:
-    """Redirects to the provider. Refuses requests that are not for one of the API's own host names."""
+    """Redirects to the provider. Refuses requests for a host name that is not the API's."""
     browsers.check_page(request.method, request.headers)
     issuer, next = request.query_params.get("issuer", ""), local(request.query_params.get("next"))
     try:

@@ -49,8 +49,8 @@ class ThroughputCharts:
 
 
 def _charts(done: Sequence[Done], span: Span, step: timedelta) -> list[Chart]:
-    """Draws the charts of all finished steps of the span. A step in which no execution started gets no lateness rather
-    than 0, because executions that are still waiting may be very late."""
+    """Draws the charts of all finished steps of the span. If no execution started in a step, its lateness is missing
+    rather than 0, because executions that are still waiting may be very late."""
     by_step = {one.starts_at: one for one in done}
     seconds = step.total_seconds()
     first = span.start.timestamp() // seconds + 1

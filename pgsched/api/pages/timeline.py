@@ -1,8 +1,6 @@
 """The timeline of an execution: when it was scheduled, what it waited for, each attempt, and how it ended.
 
-The timeline is built from stored data: the execution with the gates that held it, its failed attempts, the changes made
-to it, and its dependencies. Any other waiting time was caused by busy workers, a paused queue or a lock. These causes
-are not recorded, so the timeline shows only the length of such a wait.
+Waits for busy workers, a paused queue or a lock are not recorded, so the timeline shows such a wait without its cause.
 """
 
 from collections.abc import Sequence

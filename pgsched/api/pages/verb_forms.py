@@ -36,8 +36,8 @@ def changes(
     page: str,
     **access: Any,
 ) -> HTTPRouteHandler:
-    """Declares a form that pauses or resumes the object named in ``field``. The form's action redirects to ``page``,
-    which shows a message."""
+    """Declares a form that pauses or resumes the object named in ``field``, and redirects to ``page`` with a
+    message."""
 
     async def change(request: ApiRequest, database: Pooled, actor: Actor) -> Response[Any]:
         form = await sent(request)

@@ -29,7 +29,7 @@ _LANE = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hour:
-    """One cell. ``shade`` goes from 0, if no job fires, to 5 for the busiest hour."""
+    """One cell. ``shade`` is 0 if no job fires, and 5 in the busiest hour."""
 
     at: datetime
     fires: int
@@ -38,9 +38,9 @@ class Hour:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Week:
-    """One row for each hour of the day, with a cell for each of seven days. ``chosen`` has the jobs that fire in the
-    chosen hour, each with its number of fires, most frequent first.
+    """One row for each hour of the day, with a cell for each of seven days.
 
+    ``chosen`` has the jobs that fire in the chosen hour, each with its number of fires, most frequent first.
     ``looked_at`` is the number of jobs that were examined; if time ran out, ``after`` is the last of these jobs.
     ``unclear`` is the number of examined jobs that cannot be predicted.
     """
@@ -57,8 +57,8 @@ class Week:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Day:
-    """One day of a job: how often the job fires, and when. If it fires too often, ``times`` has only the first and the
-    last instant."""
+    """One day of a job: how often the job fires, and when. If there are too many ``times``, only the first and the last
+    are kept."""
 
     at: datetime
     fires: int
@@ -66,7 +66,7 @@ class Day:
 
 
 def week_of(jobs: Sequence[Definition], start: datetime, hour: datetime | None, *, within: float) -> Week:
-    """Computes the week that begins with the day of ``start``, with as many jobs as possible in ``within`` seconds."""
+    """Computes the week that begins with the day of ``start``, with as many jobs as ``within`` seconds allow."""
     first = _midnight(start)
     until, firing = time.monotonic() + within, list[tuple[Definition, int]]()
     total = unclear = looked_at = 0
@@ -97,7 +97,7 @@ def week_of(jobs: Sequence[Definition], start: datetime, hour: datetime | None, 
 
 
 def days_of(recurrence: Recurrence, start: datetime) -> list[Day]:
-    """Returns seven days of one job, from ``start`` on."""
+    """Returns seven days of one job, beginning with ``start``."""
     return [_day(recurrence, _midnight(start) + timedelta(days=day), start) for day in range(DAYS)]
 
 
@@ -125,8 +125,8 @@ def _at(week: int, hour: int) -> int:
 
 
 def _hours_of(job: Definition, first: datetime) -> int | None:
-    """Returns ``_counted`` for a job, or None if its schedule is invalid or its interval counts from the end of each
-    run, so that its runs cannot be predicted."""
+    """Returns ``_counted`` for a job. Returns None if the job cannot be predicted, because its schedule is invalid or
+    its interval counts from the end of each run."""
     rules = bytes(job.rules) if isinstance(job.rules, msgspec.Raw) else None
     is_drawn = "H" in (job.cron or "") or b"H" in (rules or b"")
     who = (job.client, job.key, job.id if job.key is None else None) if is_drawn else None
@@ -137,8 +137,8 @@ def _hours_of(job: Definition, first: datetime) -> int | None:
 
 @lru_cache(maxsize=8192)
 def _counted(parts: tuple[Any, ...], who: tuple[str, str | None, UUID | None] | None, first: datetime) -> int | None:
-    """Counts how often a schedule fires in each hour of the week from ``first`` on. Packs the counts into one integer.
-    The result is cached, because many jobs share a schedule and pages are reloaded."""
+    """Counts how often a schedule fires in each hour of the week that begins at ``first``, and packs the counts into
+    one integer. The result is cached, because many jobs share a schedule and pages are reloaded."""
     client, key, id = who or ("", "", None)
     named: Any = dict(zip(("cron", "timezone", "every", "anchor", "gap", "overlap", "exceptions"), parts, strict=False))
     rules = None if parts[-1] is None else msgspec.Raw(parts[-1])
