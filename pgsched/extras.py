@@ -13,7 +13,7 @@ def extra(name: str, by: str) -> Iterator[None]:
         with extra("tracing", by="tracing"):
             from pgsched.spans import Spans
 
-    If a module of pgsched itself is missing, that is a bug, and the ImportError is raised unchanged.
+    If a module of pgsched itself is missing, which is a bug, the ImportError is raised unchanged.
     """
     try:
         yield

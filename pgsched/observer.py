@@ -13,8 +13,8 @@ class BatchClaimed:
     """A claim has returned its rows.
 
     ``rows`` is the number of leased rows, which may be 0. ``statements`` counts the statements that lease, including
-    begin and commit, but not the statements in between that plan and admit. ``seconds`` is the time until the result
-    arrived. ``at_once`` is true if a single statement claimed rows that had just been announced.
+    begin and commit, but not the statements that plan and admit. ``seconds`` is the time until the result arrived.
+    ``at_once`` is true if a single statement claimed rows that had just been announced.
     """
 
     rows: int
@@ -62,11 +62,10 @@ class QueueOutcome(NamedTuple):
 class AttemptsEnded:
     """Attempts have ended, and their outcomes are settled.
 
-    ``clients`` has the client of each attempt, by queue and outcome: ``succeeded``, ``failed``, ``snoozed`` or
-    ``deferred``. It also has the clients of executions that were not attempted, as ``late``, ``released`` or
-    ``undeliverable``. ``committed`` counts the attempts that were committed together with their handler's writes, and
-    so are in no batch. Under load, ``timed`` is only a sample, in which each entry represents several attempts of its
-    queue.
+    ``clients`` contains the client of each attempt, by queue and outcome: ``succeeded``, ``failed``, ``snoozed`` or
+    ``deferred``. The outcomes ``late``, ``released`` and ``undeliverable`` are for executions that were not attempted.
+    ``committed`` counts the attempts that were committed together with their handler's writes, and so are in no batch.
+    Under load, ``timed`` is only a sample, in which each entry represents several attempts of its queue.
     """
 
     clients: Mapping[QueueOutcome, Sequence[str]]
@@ -77,8 +76,8 @@ class AttemptsEnded:
 class Observer:
     """The base class of observers. Its methods do nothing; subclasses override the ones they need.
 
-    A method must not raise or block, because it runs in the loop that claims and settles. Executions that are committed
-    together with their handler's writes are not settled in a batch, so only ``ended`` reports them.
+    Methods must not raise or block, because they run in the loop that claims and settles. Executions that are committed
+    together with their handler's writes are reported only by ``ended``.
     """
 
     def claimed(self, batch: BatchClaimed) -> None:

@@ -8,7 +8,7 @@ from pgsched.errors import InvalidInput
 
 
 def check_directory(directory: Path, otherwise: str) -> None:
-    """Raises InvalidInput if a user other than this one or root could replace a file in this directory with a link.
+    """Raises InvalidInput if another user, except root, could replace a file in this directory with a link.
 
     Checks who owns the directory and its parent or, if this process runs as root, the directory and all its parents.
     """

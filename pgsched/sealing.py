@@ -1,7 +1,7 @@
 """Seals the secrets stored in the database, using AES-256-GCM and keys that the database never sees.
 
-A sealed secret names its key, so that keys can be rotated while secrets are in use: the first key of a ring seals new
-secrets, and each key opens the secrets that it has sealed. A secret opens only for the client and name for which it was
+The first key of a ring seals new secrets, and each key opens the secrets that it has sealed. A sealed secret names its
+key, so keys can be rotated while secrets are in use. A secret opens only for the client and name for which it was
 sealed, so a row copied to another client is useless.
 """
 

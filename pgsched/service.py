@@ -18,7 +18,7 @@ import psycopg
 from pgsched.telemetry import Events
 
 _LONGEST_REST = 1.0
-_SUDDEN = 1.0  # a piece of work may count for this many seconds, however short the previous one was
+_SUDDEN = 1.0  # seconds for which a piece of work may count even if the previous one was shorter
 _AWAY = "08", "57P", "53300"  # SQLSTATEs: connection exceptions, shutdown and start, too many connections
 
 
@@ -35,8 +35,8 @@ def event_text(error: Exception) -> str:
 
 
 def collect_seldom() -> None:
-    """Keeps garbage collection pauses short. Must be called once all parts of the process exist: the collector does not
-    scan them again, and most later objects live only for milliseconds."""
+    """Keeps garbage collection pauses short. Must be called once all parts of the process exist, because the collector
+    then ignores these parts."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
@@ -80,8 +80,8 @@ class DutyCycle:
     """Limits work to one part in ``one_in`` of the time, and to one start every ``every`` seconds.
 
     The limit never delays the next piece of work by more than ``at_most`` seconds. A piece counts for at most a second
-    or twice as long as the previous one, whichever is longer. A piece that suddenly takes much longer has probably been
-    blocked by a frozen database or a locked row, which should not delay the next piece by minutes.
+    or twice as long as the previous one, whichever is longer. So a piece that was blocked, for example by a locked row,
+    does not delay the next one by minutes.
     """
 
     def __init__(self, one_in: int, *, every: float = 0.0, at_most: float = float("inf")) -> None:
@@ -137,11 +137,11 @@ class Service:
     first_pause: float = 0.05
     longest_pause: float = 2.0
     longest_turn: float = 40.0
-    """Seconds after which a turn is cancelled. Statements time out earlier, so a turn that takes this long has lost its
-    connection without an error."""
+    """Seconds after which a turn is cancelled. Statements time out earlier, so such a turn has lost its connection
+    unnoticed."""
     rest: float = 0.0
-    """After a turn, the service cannot be woken for this multiple of the turn's duration, up to a second. This limits
-    the service's share of the time, however often it is woken."""
+    """After a turn, the service cannot be woken for this multiple of the turn's duration, up to a second. The rest
+    limits the service's share of the time."""
 
     def __init__(self, events: Events, *links: Droppable) -> None:
         """``links`` are the connections that the turns use. They are dropped when a turn raises."""
@@ -152,7 +152,7 @@ class Service:
 
     @property
     def unwell_for(self) -> float:
-        """Seconds since the start of the first turn after the last successful turn, or 0 if no turn has started
+        """Seconds since the start of the first turn that followed the last success, or 0 if no turn has started
         since."""
         return 0.0 if self._unwell_since is None else time.monotonic() - self._unwell_since
 

@@ -20,9 +20,9 @@ def _setting(
     secret: bool = False,
     password: bool = False,
 ) -> _Value:
-    """Declares a setting. ``text`` is the help text of its flag, and ``within`` has its minimum and maximum. A
-    ``secret`` setting has no flag, because every user of the machine can read flags. If a setting may contain a
-    ``password``, its flag refuses passwords."""
+    """Declares a setting. ``text`` is the help text of its flag. ``within`` contains the minimum and the maximum. A
+    ``secret`` setting has no flag, because every user of the machine can read flags. The flag of a setting that may
+    contain a ``password`` refuses passwords."""
     return field(
         default=default,
         repr=not (secret or password),

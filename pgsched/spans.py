@@ -51,7 +51,7 @@ class Spans:
     @contextmanager
     def attempt(self, traceparent: str | None, due: int, attributes: Attributes) -> Iterator["AttemptSpan"]:
         """Opens two spans for an attempt. The first begins at ``due``, in nanoseconds since 1970. Its child begins with
-        the block, and is the current span there. Both end when ``AttemptSpan.end`` is called."""
+        the block, and is the current span in the block. Both spans end when ``AttemptSpan.end`` is called."""
         whole = self._tracer.start_span("attempt", _within(traceparent), SpanKind.CONSUMER, attributes, start_time=due)
         kind = SpanKind.CLIENT if attributes["pgsched.channel"] != "python" else SpanKind.INTERNAL
         call = self._tracer.start_span("deliver", trace.set_span_in_context(whole), kind)

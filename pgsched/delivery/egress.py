@@ -1,9 +1,8 @@
 """Decides which addresses callbacks may connect to.
 
 Clients choose the URLs of callbacks, and workers run inside the network. Without a check, a callback could reach
-internal hosts (SSRF). Checking names is not enough, because a name may resolve to another address by the time of the
-connection. So addresses are checked in two places: the resolver drops forbidden addresses from its results, and
-``open_socket`` checks each address, including numeric ones in URLs, immediately before the connection.
+internal hosts (SSRF). Checking names is not enough, because a name may resolve to another address later. So the
+resolver drops forbidden addresses, and ``open_socket`` checks every address again immediately before the connection.
 """
 
 import ipaddress
@@ -25,8 +24,8 @@ class AddressRefused(FinalFailure, OSError):
 
 
 class Egress:
-    """Checks addresses. With ``allow_private``, private networks and this machine are allowed. Link-local, multicast
-    and reserved addresses, and addresses of metadata services, are always refused."""
+    """Checks addresses. ``allow_private`` allows private networks and this machine. Link-local, multicast, reserved and
+    metadata addresses are always refused."""
 
     def __init__(self, *, allow_private: bool) -> None:
         self._allow_private = allow_private

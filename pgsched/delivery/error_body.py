@@ -33,8 +33,8 @@ def in_plain_text(answer: Exchange) -> Exchange:
 
 
 def error_text(body: bytes, encoding: bytes, media_type: bytes) -> str:
-    """Returns the beginning of an error's body as text. If the body cannot be decompressed, returns a note that names
-    its encoding. The body may be truncated.
+    """Returns the beginning of an error's body, which may be truncated, as text. If the body cannot be decompressed,
+    returns a note that names the encoding.
 
     ``encoding`` and ``media_type`` are the values of Content-Encoding and Content-Type, empty if missing.
     """

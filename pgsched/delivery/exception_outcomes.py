@@ -38,8 +38,9 @@ class Retry(OutcomeException):
 class Snooze(OutcomeException):
     """Raised by a handler that wants to be called again later. The attempt neither fails nor counts.
 
-    ``after`` is clamped to between 1 second and 24 hours. Raises TypeError if it is not a timedelta. If an execution
-    has no time limits of its own, snoozes count as failed attempts once seven days have passed since its instant.
+    ``after`` is clamped to the range from 1 second to 24 hours. Raises TypeError unless ``after`` is a timedelta. If an
+    execution has no time limits of its own, snoozes count as failed attempts once seven days have passed since its
+    instant.
     """
 
     def __init__(self, after: timedelta, reason: str = "the handler asked to be called again later") -> None:
@@ -57,19 +58,16 @@ class Fail(FinalFailure):
 
 
 def outcome_of(error: BaseException) -> Outcome:
-    """Returns the outcome that an exception declares, or otherwise a retryable failure.
-
-    A stale lease needs no special outcome, because settling with a stale token is refused anyway.
-    """
+    """Returns the outcome that an exception declares, or else a retryable failure. A stale lease needs no special
+    outcome, because settling with a stale token is refused anyway."""
     return declared(error) or Failed(error=describe(error), retryable=True)
 
 
 def declared(error: BaseException) -> Outcome | None:
-    """Returns the outcome that an exception or one of its causes carries or, for a group, the outcome of all members
-    together. Returns None if there is no outcome.
+    """Returns the outcome that an exception or one of its causes carries, or None if there is none.
 
-    In a group, a final failure takes precedence, then any other failure. If all members ask to be called later, the
-    longest delay counts.
+    For a group, combines the outcomes of its members. A final failure takes precedence, followed by any other failure.
+    If all members ask to be called later, the longest delay counts.
     """
     told = list(_told(error))
     if len(told) == 1:
@@ -82,8 +80,8 @@ def declared(error: BaseException) -> Outcome | None:
 
 
 def _told(error: BaseException) -> Iterator[Outcome | None]:
-    """Yields the outcome that the exception carries. If it carries none, yields the outcomes of its cause and, for a
-    group, of its members, with None for each exception without an outcome."""
+    """Yields the outcome that the exception carries. If there is none, yields the outcomes of its cause and group
+    members, with None for each exception without an outcome."""
     waiting, examined = [(error, MOST_CAUSES)], 0
     while waiting and examined < MOST_MEMBERS:
         one, left = waiting.pop()

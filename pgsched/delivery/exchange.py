@@ -60,7 +60,7 @@ class Exchange:
             self.turn.set_result(False)
 
     def offer_slot(self) -> bool:
-        """Gives the exchange a slot for a new connection. Returns False if the exchange is no longer awaited."""
+        """Offers the exchange a slot for a new connection. Returns False if the exchange is no longer awaited."""
         if self.turn.done():
             return False
         self.turn.set_result(True)

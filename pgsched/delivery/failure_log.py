@@ -1,12 +1,11 @@
 """Logs why attempts failed, at a limited rate. A handler's failure is logged with its traceback.
 
-The row's reason is only the last line, but the log also shows where in the application the failure occurred. ``note``
-logs a handler's exception when it is caught. ``failed`` logs the failures of other targets when their outcome is
-processed.
+``note`` logs a handler's exception when the exception is caught. ``failed`` logs the failures of other targets when
+their outcome is processed.
 
-The message of an exception comes from the handler's code. It may be hundreds of megabytes long, take long to produce,
-or raise an exception itself, and a chain of causes may be very long or circular. So each message is read once, where
-the exception was caught (``Raised``), and only the first exceptions of a chain are examined.
+An exception's message comes from the handler's code. The message may be huge, slow to produce, or raise an exception
+itself, and a chain of causes may be very long or circular. So each message is read once, where the exception was caught
+(``Raised``), and only the first exceptions of a chain are examined.
 """
 
 import time
@@ -70,9 +69,9 @@ class _Allowance:
 
 
 class FailureLog:
-    """Logs failures at a limited rate. For each handler or host, it logs up to five failures at once, then one every
-    five seconds, with the number suppressed in between. In total, it logs up to twenty-five at once, then one a second.
-    It tracks at most a thousand handlers and hosts."""
+    """Logs failures at a limited rate. Each handler or host may log five failures at once, and then one every five
+    seconds, with the number suppressed in between. In total, twenty-five may be logged at once, and then one a second.
+    At most a thousand handlers and hosts are tracked."""
 
     def __init__(self, events: Events) -> None:
         self._events = events
@@ -162,8 +161,8 @@ def _chain_of(error: BaseException) -> Iterator[tuple[BaseException, str]]:
 
 
 def traceback_of(raised: Raised, longest: int = LONGEST_TRACEBACK) -> str:
-    """Returns the last ``longest`` characters of the traceback, which begins at the application's own code. Causes
-    precede the exceptions that they caused. Never raises."""
+    """Returns the traceback from the application's own code, cut to the last ``longest`` characters. Causes precede the
+    exceptions that they caused. Never raises."""
     try:
         parts = [_section(error, how, said, is_first=error is raised.error) for error, how, said in raised.said]
         return "\n".join(reversed(parts))[-longest:]

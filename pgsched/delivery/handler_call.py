@@ -21,10 +21,11 @@ _SHORTEST = timedelta(seconds=0.1)
 class Context:
     """The execution that a handler is called for.
 
-    ``attempt`` and ``delivery_count`` count from 1. ``delivery_count`` includes calls that were snoozed, or were cut
-    short because a worker was lost or stopped. ``scheduled_for`` is in UTC. ``job_id`` is None unless the execution is
-    a run of a job. ``traceparent`` is None if the caller gave no trace. On a Context that was created by hand, progress
-    and checkpoints are checked but not stored."""
+    ``attempt`` and ``delivery_count`` count from 1. ``delivery_count`` also counts calls that were snoozed, or that
+    were cut short because a worker was lost or stopped. ``scheduled_for`` is in UTC. ``job_id`` is None unless the
+    execution is a run of a job. ``traceparent`` is None if the caller gave no trace. A Context created by hand checks
+    progress and checkpoints but does not store them.
+    """
 
     execution_id: str
     attempt: int
@@ -38,8 +39,8 @@ class Context:
 
     def progress(self, fraction: float, note: str | None = None) -> Awaitable[None]:
         """Reports progress from 0 to 1, with a note of up to 200 characters: ``await context.progress(0.4, "4,000 of
-        10,000")``. Progress is stored at most once a second, and counts as a sign of life for a handler with a
-        ``heartbeat``. Handlers in threads call this without ``await``.
+        10,000")``. Handlers in threads omit the ``await``. Progress is stored at most once a second. Each report counts
+        as a heartbeat.
 
         Raises InvalidInput for an invalid fraction or note.
         """
@@ -50,7 +51,7 @@ class Context:
         """Stores a JSON value of up to 64 KiB, which later attempts of the execution receive as ``checkpoint``. The
         value is stored once the awaitable is done or, in a thread, once the call returns.
 
-        Raises InvalidInput for a value that cannot be stored, and StaleLease if another worker now has the execution.
+        Raises InvalidInput if the value cannot be stored, and StaleLease if another worker now has the execution.
         """
         checked = checked_checkpoint(value)
         return DONE if self.reporter is None else self.reporter.checkpoint(checked)
@@ -61,8 +62,8 @@ class Handler:
 
     ``payload_name`` and ``context_name`` are the names of the parameters for the payload and the context, or None.
     ``decode`` converts a payload to the annotated type; it is None if the function takes plain values. ``clients`` are
-    the clients that may use the handler, or None for all. ``around`` is the application's middleware. An attempt fails
-    if it reports nothing for ``heartbeat`` seconds.
+    the clients that may use the handler; None means all. ``around`` is the application's middleware. An attempt fails
+    if the handler reports nothing for ``heartbeat`` seconds.
     """
 
     def __init__(
@@ -102,10 +103,9 @@ class Handler:
         in_loop: Callable[[Any], Any] = lambda answer: answer,
         **given: Any,
     ) -> Any:
-        """Calls the function or, if it is async, returns a coroutine that calls it. ``given`` are the connection and
-        the checkpoint, if the function takes them. The application's middleware and payload types run together with the
-        function. If the function is not async, its result is passed to ``in_loop``, because it may have to be
-        awaited."""
+        """Calls the function within the application's middleware or, if the function is async, returns a coroutine that
+        does so. ``given`` contains the connection and the checkpoint, if the function takes them. The result of a
+        function that is not async is passed to ``in_loop``, because the result may have to be awaited."""
 
         def call() -> Any:
             answer = self.function(**self.arguments(execution, reporter), **given)
@@ -174,7 +174,7 @@ def _parameters(name: str, function: Callable[..., Any]) -> Iterable[inspect.Par
 
 
 def checked_clients(clients: Iterable[str] | None) -> frozenset[str] | None:
-    """Returns the clients as a set. Raises InvalidInput for invalid clients, including a single string, which is
+    """Returns the clients as a set. Raises InvalidInput if they are invalid. A single string is invalid, because it is
     probably a mistake."""
     if clients is None:
         return None

@@ -2,10 +2,10 @@
 at all.
 
 Names in the handler's SQL are resolved with the ``search_path`` of the worker's role. The settling statements do not
-use it.
+use this path.
 
-Nothing that a handler leaves in its session or in psycopg affects the next handler. Each handler gets its own
-connection object for a pooled session, and the session is reset before its next use.
+Nothing that a handler leaves behind affects the next handler: each handler gets its own connection object, and the
+pooled session is reset before its next use.
 """
 
 from collections.abc import AsyncIterator, Callable

@@ -1,9 +1,9 @@
 """HTTP callbacks, over one pool of kept-alive connections per process.
 
 The head of a response decides: with a status of 2xx, the callback has succeeded, whatever happens to the body.
-Redirects are not followed, and responses are not cached. Within an attempt, a request is sent again, on a fresh
-connection, only if its connection turns out to have been closed. The retry policy decides about further attempts. An
-execution with only one attempt (``max_attempts: 1``) is always sent on a fresh connection.
+Redirects are not followed, and responses are not cached. An attempt sends its request again, on a fresh connection, if
+the first connection turns out to have been closed. An execution with only one attempt (``max_attempts: 1``) always uses
+a fresh connection.
 """
 
 import random
@@ -48,14 +48,14 @@ class HttpChannel:
     """Calls http: and https: targets.
 
     ``connections_per_host`` limits the connections to one scheme, host and port. ``concurrency`` limits all
-    connections, provided that the caller makes no more attempts at once. ``secrets`` returns the keys that sign a
-    client's callbacks; without keys they are not signed. ``now`` returns the database's time in seconds since 1970.
+    connections, if the caller makes no more attempts at once. ``secrets`` returns the keys that sign a client's
+    callbacks; without keys they are not signed. ``now`` returns the database's time in seconds since 1970.
 
     ``tls`` replaces the default TLS context, for private authorities. ``certificates`` maps each host (or
-    ``client@host``) that requires a certificate to its TLS context. With a ``proxy``, every callback goes through it.
-    ``is_shared`` returns whether there are several clients. ``get_secret`` returns the secrets for headers and clients'
-    certificates; ``authorities`` is a file of the authorities trusted on connections with these certificates. If
-    ``leaves_alone`` returns True for an execution, the execution is handed back without a call.
+    ``client@host``) that requires a certificate to its TLS context. Every callback goes through the ``proxy``, if there
+    is one. ``is_shared`` returns whether there are several clients. ``get_secret`` returns the secrets for headers and
+    clients' certificates. ``authorities`` is a file of the authorities that are trusted on connections with clients'
+    certificates. If ``leaves_alone`` returns True for an execution, the execution is handed back without a call.
     """
 
     def __init__(
@@ -129,8 +129,8 @@ class HttpChannel:
         self, execution: ClaimedExecution, url: Url, options: Options, deadline: float
     ) -> Exchange:
         """Makes a call like ``_call``, but fills secrets into the request and redacts them from the response. If the
-        target rejects a token that may have been revoked early, the target has done nothing, so the request is sent
-        once more with a new token."""
+        target rejects a token, which may have been revoked early, the request is sent once more with a new token. That
+        is safe, because the target has done nothing."""
         client, ends = execution.client_id, time.monotonic() + deadline
         host = host_of(execution.target) or ""
         filled = await self._credentials.fill(options, client, host, url, deadline)
@@ -159,10 +159,8 @@ class HttpChannel:
 
     def _route(self, url: Url, client: str) -> tuple[OriginSlots, Url, str]:
         """Returns an origin with a free slot, the URL to request, and the header line for the proxy. Raises NoFreeSlot
-        if the origin has no free slot.
-
-        Unless the execution has its own certificate, the origin uses the one in the settings for the client and host.
-        """
+        if the origin has no free slot. An execution's own certificate takes precedence over the certificate in the
+        settings."""
         origin = url.origin
         if self._certificates and origin.tls and origin.context is None:
             origin = origin._replace(context=certificate_for(origin.host, client, self._certificates))
@@ -211,11 +209,9 @@ def outcome_of_answer(
 
 
 def parse_retry_after(text: str | None, now: int) -> timedelta | None:
-    """Returns the delay that a Retry-After header requests (in seconds or as a date), or None if the header is missing
-    or invalid. Never raises, because an invalid header must not change the outcome.
-
-    ``now`` is in seconds since 1970. A date in the past means no delay.
-    """
+    """Returns the delay that a Retry-After header requests, or None if the header is missing or invalid. Never raises,
+    because an invalid header must not change the outcome. ``now`` is in seconds since 1970. A date in the past means no
+    delay."""
     if text is None:
         return None
     text = text.strip()

@@ -1,10 +1,10 @@
 """Calls Python handlers in child processes, where they can harm only themselves.
 
-A handler can end its process by calling ``os._exit``, by a fault in an extension, or by using up all memory. Every
-execution in flight in that process is then lost, and it is unknown which one was the poison pill. So all of them are
-handed back without counting an attempt. Once an execution has been lost ``LOSSES`` times, it is called in isolation: in
-a child process of the worker that calls one handler at a time. If a child ends, its current handler ended it, so the
-attempt has failed and counts. The worker survives, and still has the lease to settle the outcome.
+A handler can end its process, for example by a fault in an extension or by using up all memory. Every execution in
+flight in that process is then lost, and it is unknown which handler is to blame. So all these executions are handed
+back without counting an attempt. Once an execution has been lost ``LOSSES`` times, it is called in isolation: in a
+child process that calls one handler at a time. If the child ends, the handler is to blame, and the attempt has failed.
+The worker survives, and settles the outcome.
 
 Children are kept for the next call, because most lost executions are innocent. But something that a handler leaves
 behind, such as a thread, can end the child during the next call. So if the child had already made other calls, the
@@ -65,8 +65,8 @@ class _Child:
 
 
 class Isolation(Slots):
-    """The children of one worker process. A slot is a child that is ready. If no child is ready, one is started, while
-    the execution waits outside the lanes, so that the start does not count towards its attempt's time."""
+    """The children of one worker process. A slot is a child that is ready. If no child is ready, one is started, and
+    the execution waits outside the lanes, so that the start does not count as part of the attempt."""
 
     def __init__(self, start: StartChild, events: Events, *, is_shared: Callable[[], bool] = alone) -> None:
         super().__init__("processes for isolated handlers", _MOST, is_shared=is_shared)

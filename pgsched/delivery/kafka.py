@@ -1,9 +1,9 @@
 """kafka: targets. Sends the payload as a message to a topic. The execution is settled when the brokers have confirmed
 the message.
 
-So each message is sent at least once: it is sent again if the worker is lost after the confirmation but before the
-execution is settled. Consumers recognize a repeat by the header ``pgsched-execution-id``. The ordering key is the
-message's key, so messages with the same ordering key go to the same partition.
+If the worker is lost between the confirmation and the settling, the message is sent again. Consumers recognize a repeat
+by the header ``pgsched-execution-id``. The ordering key is the message's key, so messages with the same ordering key go
+to the same partition.
 
 A process has one librdkafka producer, and one thread that receives its delivery reports. Creating a producer requires
 ``pip install 'pgsched[kafka]'``, but importing this module does not.
@@ -34,8 +34,8 @@ _DEFAULTS: dict[str, Any] = {
     "receive.message.max.bytes": 16 * 1024 * 1024,  # limits the memory used for metadata and confirmations
     "topic.metadata.propagation.max.ms": 5_000,  # a topic that does not appear within this time is unknown
 }
-# With these settings, a confirmed message is on every in-sync replica, exactly once, and in order among the messages
-# with its key.
+# With these settings, a confirmed message is on every in-sync replica, exactly once. Messages with the same key stay in
+# order.
 _OURS: dict[str, Any] = {"acks": "all", "enable.idempotence": True}
 _log = logging.getLogger("pgsched.kafka")
 _PREFIX = len("kafka:")

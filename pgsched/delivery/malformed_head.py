@@ -1,9 +1,8 @@
 """Reads the status of responses whose head the parser rejects.
 
-A target that responds ``200`` has done its work, whatever is wrong with the rest of the head: two lengths, a length
-together with chunks, a space before a colon, or a line without a colon. Calling the target again would repeat the work,
-and other HTTP clients accept such responses. So pgsched uses the first line and ``Retry-After`` of such a head. Because
-it is unknown where the response ends, the body is not read and the connection is not used again.
+A target that responds ``200`` has done its work, whatever is wrong with the rest of the head, and another call would
+repeat the work. So pgsched uses the first line and ``Retry-After`` of such a head. Because it is unknown where the
+response ends, the body is not read and the connection is not used again.
 """
 
 import re

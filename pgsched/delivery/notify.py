@@ -1,7 +1,6 @@
 """notify: targets. Sends a notification with the payload, in the transaction that settles the execution.
 
-Listening sessions receive the notification once, when the execution is done. A session that is not listening at that
-moment misses the notification.
+Sessions that are listening when the execution is done receive the notification once. All other sessions miss it.
 """
 
 from collections.abc import Callable
@@ -23,8 +22,8 @@ _OURS = "pgsched"
 
 
 class NotifyChannel:
-    """Notifies the channels of notify: targets, in sessions of the worker's own login. Given a client and a target,
-    ``is_of_others`` returns whether the target's channel belongs only to other clients."""
+    """Notifies the channels of notify: targets, in sessions of the worker's own login. ``is_of_others`` takes a client
+    and a target, and returns whether the target's channel belongs only to other clients."""
 
     def __init__(
         self,

@@ -1,9 +1,9 @@
 """Opens new connections: resolves the name, checks the address, connects the socket and starts TLS.
 
 Each address is checked when its socket is created, so a name cannot resolve to another address after the check. Several
-addresses are tried at short intervals, and the first connection wins. So a broken IPv6 route delays the attempt by a
-fraction of a second rather than failing it (RFC 8305). Only a few connections are started per turn of the event loop,
-to keep turns short: a claim takes a dozen turns, so long turns would delay claims.
+addresses are tried at short intervals, and the first connection wins. A broken IPv6 route therefore delays an attempt
+only by a fraction of a second (RFC 8305). Only a few connections are started per turn of the event loop, because long
+turns would delay claims.
 """
 
 import asyncio
@@ -137,8 +137,8 @@ def _close_late(attempt: asyncio.Task[socket.socket]) -> None:
 
 
 class Turnstile:
-    """Lets a few callers pass per turn of the event loop, so that hundreds of callers at once do not block the loop.
-    Clients take turns, so a client's only caller does not wait for all callers of another client."""
+    """Lets a few callers pass per turn of the event loop, so that hundreds of callers do not block the loop. Clients
+    take turns."""
 
     def __init__(self) -> None:
         self._left = _A_TURN

@@ -1,9 +1,9 @@
 """Isolates attempts that run in the same task, so that nothing that one attempt leaves behind affects the next.
 
 A lane runs one attempt after another in its task. A handler, its middleware, or its payload and result types may set
-context variables, including decimal's context. Some libraries tie sessions to the current task. All of these must end
-with the attempt. So a lane continues in a new task after a handler has set a context variable, has waited, has raised,
-or has renamed the task. After a handler that has done none of these, the lane stays in its task.
+context variables, including decimal's context, and some libraries tie sessions to the current task. None of this may
+outlive the attempt. So the lane continues in a new task if the handler has set a context variable, waited, raised, or
+renamed the task.
 """
 
 import asyncio
@@ -25,8 +25,8 @@ def own_context() -> Context:
 
 
 def context_of_lanes() -> Context:
-    """Returns a copy of the current context. Leaves out decimal's context if that has its default settings, because it
-    would have to be compared after each attempt, even if no attempt uses it."""
+    """Returns a copy of the current context. Leaves out decimal's context if it has its default settings, so that it
+    need not be compared after each attempt."""
     context = copy_context()
     if _DECIMAL not in context or _settings(context[_DECIMAL]) != _settings(decimal.DefaultContext):
         return context
@@ -53,8 +53,8 @@ class _Step:
 
 class Leftovers:
     """Detects whether an attempt has left anything in its task. All tasks have the same context variables when an
-    attempt begins. ``step`` is the event loop's current step if an attempt has begun in it. Most attempts leave
-    nothing, which is cheap to detect: their step is not over, and there are no context variables."""
+    attempt begins. ``step`` is the event loop's current step if an attempt has begun in that step. The usual case, in
+    which nothing is left, is cheap to detect: the step is not over, and there are no context variables."""
 
     __slots__ = ("_before", "step")
 
@@ -82,9 +82,8 @@ class Leftovers:
 
 
 def _is_as_before(now: Context, before: Context) -> bool:
-    """Whether both contexts have the same variables with identical values. Equal values are not enough, and some
-    values, such as arrays, cannot be compared. decimal's context is compared by its settings, because each task has its
-    own copy."""
+    """Whether both contexts have the same variables with identical values. Some values, such as arrays, cannot be
+    compared for equality. decimal's context is compared by its settings, because each task has its own copy."""
     if len(now) != len(before) or not all(map(is_, now, before)):
         return False
     return all(

@@ -1,8 +1,8 @@
 """Decodes payloads into the types in handlers' annotations.
 
-msgspec decodes and checks Structs, dataclasses, TypedDicts and types composed of them. Pydantic does the same for its
-own models, dataclasses, types and constraints, and for types that contain them. Without an annotation, or with ``Any``
-or ``object``, the handler receives plain Python values.
+Pydantic decodes and checks its own models, dataclasses, types and constraints, and types that contain them. msgspec
+decodes and checks all other types. Without an annotation, or with ``Any`` or ``object``, the handler receives plain
+Python values.
 """
 
 import inspect

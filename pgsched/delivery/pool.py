@@ -5,8 +5,7 @@ it ends expired exchanges, and closes connections that have been parked for too 
 something to check.
 
 A slot is the right to one connection. The slot is held first by the exchange that opens the connection, and then by the
-open connection. An exchange cannot begin if all slots of its origin are taken and no connection is parked (``slots``
-explains who waits, and how clients share connections).
+open connection. An exchange cannot begin if all slots of its origin are taken and no connection is parked.
 """
 
 import asyncio
@@ -20,7 +19,7 @@ from pgsched.delivery.slots import NoFreeSlot, Slots, alone
 from pgsched.delivery.url import Origin
 
 _SWEEP_SECONDS = 0.05
-_BLOCKED_SECONDS = 0.5  # if the loop was blocked for longer than this, the time does not count against peers
+_BLOCKED_SECONDS = 0.5  # if the loop was blocked for longer, the blocked time does not count against peers
 # Common servers drop idle connections after five seconds, and a request sent at that moment must be sent again.
 _PARKED_SECONDS = 4.0
 # A change of a host's addresses takes effect within this time, however busy the host is.
@@ -54,8 +53,8 @@ class PoolState:
 
 
 class OriginSlots(Slots):
-    """The slots of an origin, at most ``most``. The object removes itself from the pool's state when no slot is taken
-    and no row waits, and is not used afterwards."""
+    """The slots of an origin. ``most`` is their maximum number. The object removes itself from the pool's state when no
+    slot is taken and no row waits, and is not used afterwards."""
 
     def __init__(self, origin: Origin, state: PoolState, *, most: int, is_shared: Callable[[], bool] = alone) -> None:
         super().__init__(f"connections to {origin.host}:{origin.port}", most, is_shared=is_shared)
@@ -141,9 +140,9 @@ class OriginSlots(Slots):
 
 
 class Pool:
-    """Keeps at most ``per_host`` connections to an origin, and at most ``connections`` in total, unless more exchanges
-    run at once. A new connection beyond the total replaces the one that was parked longest ago. ``is_shared`` returns
-    whether several clients share the connections to an origin."""
+    """Keeps connections. ``per_host`` is their maximum number per origin. ``connections`` is their maximum number in
+    total, unless more exchanges run at once; a new connection beyond this number replaces the connection that was
+    parked longest ago. ``is_shared`` returns whether several clients share the connections to an origin."""
 
     def __init__(
         self, opener: Opener, *, per_host: int, connections: int, is_shared: Callable[[], bool] = alone

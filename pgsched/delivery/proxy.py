@@ -1,8 +1,8 @@
 """Sends callbacks through the proxy given by the setting ``proxy``. Proxy variables in the environment are ignored.
 
 For ``https:`` targets, the proxy opens a tunnel (CONNECT), and TLS is established with the target itself. For ``http:``
-targets, the proxy gets a request for the whole URL. The proxy resolves host names, so it also decides which hosts may
-be reached. Numeric addresses in URLs are checked here, as they are without a proxy.
+targets, the proxy gets a request for the whole URL. The proxy resolves host names, and decides which hosts may be
+reached. Only numeric addresses and ``localhost`` are checked here.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 """Calls Python handlers: functions of the application that run in the worker's own process.
 
 Async handlers run on the worker's event loop, and other handlers run in its threads. A thread cannot be interrupted, so
-after the deadline, the attempt has failed although the function may still be running. The writes of a handler that
-takes the ``connection`` are committed in the same transaction as the completion of its execution.
+an attempt fails at its deadline although the function may still be running. The writes of a handler that takes the
+``connection`` are committed in the same transaction as the completion of its execution.
 """
 
 import asyncio
@@ -32,8 +32,8 @@ _PREFIX = len("python:")
 
 class PythonChannel:
     """Calls python: targets. Functions that are not async run in ``threads``, which the caller shuts down.
-    ``tracebacks`` is the number of characters that are stored of a failure's traceback. ``reports`` stores the progress
-    and checkpoints of handlers. If ``isolation`` is given, it calls executions that were repeatedly lost with their
+    ``tracebacks`` is the number of characters of a failure's traceback that are stored. ``reports`` stores the progress
+    and checkpoints of handlers. ``isolation``, if given, calls executions that were repeatedly lost with their
     worker."""
 
     def __init__(

@@ -10,7 +10,7 @@ _SHORTEST = 4
 """Minimum length of a text that is redacted. Shorter texts would occur everywhere, and cannot be secret."""
 _MOST_SEARCHED = 2 * 1024 * 1024
 """Maximum number of bytes searched per response, which takes a few milliseconds. A response is searched once for each
-spelling of each text, and is cut so that the total stays within this limit."""
+spelling of each text, so a response that would exceed the limit is cut."""
 _TOLD_APART = 64
 """Number of bytes at the beginning of a text that are enough to recognize it."""
 

@@ -84,8 +84,8 @@ class Reporter:
 
 
 async def beating(seconds: float, call: Callable[[Callable[[], None]], Coroutine[Any, Any, Any]]) -> Any:
-    """Awaits the call, which receives a function to call at each heartbeat. Raises a retryable failure if there is no
-    heartbeat for ``seconds``."""
+    """Awaits the call, and passes it a function to call at each heartbeat. ``seconds`` is the time without a heartbeat
+    after which a retryable failure is raised."""
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(seconds) as patience:
@@ -114,7 +114,8 @@ def checked_progress(fraction: float, note: str | None) -> tuple[float, str | No
 
 
 def checked_checkpoint(value: Any) -> str:
-    """Returns the value as JSON text. Raises InvalidInput if the value cannot be JSON or is too long."""
+    """Returns the value as JSON text. Raises InvalidInput if JSON cannot represent the value or the text is too
+    long."""
     try:
         encoded = encode_json(value)
     except TypeError as error:

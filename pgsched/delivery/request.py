@@ -1,7 +1,7 @@
 """Composes the bytes of a callback: the scheduled request, and headers that describe the attempt.
 
 No input can inject a line break: targets, methods, scheduled headers and media types are checked again here, and
-pgsched itself produces everything else. Header lines that many callbacks have in common are cached.
+pgsched itself produces everything else.
 """
 
 import random

@@ -2,8 +2,8 @@
 
 A cached address does not grant permission to connect: each address is checked when its socket is created.
 
-Clients choose the names, and name servers determine how long a look-up takes. So clients share the resolver's threads
-fairly (``slots``), and while all threads are busy, expired results are used.
+Look-ups may be slow, and clients choose the names. So clients share the resolver's threads fairly (``slots``). While
+all threads are busy, expired results are used.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ class Resolver:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="pgsched-resolver")
 
     async def resolve(self, host: str, port: int, client: str = "") -> list[AddressInfo]:
-        """Returns the allowed addresses of a host, which is a name or a numeric address. Raises AddressRefused if no
+        """Returns the allowed addresses of a host, given as a name or a numeric address. Raises AddressRefused if no
         address is allowed, OSError if the host has no address, and NoFreeSlot while too many names are being
         resolved."""
         found = _as_address(host) or self._remembered_of(host)

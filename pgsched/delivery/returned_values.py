@@ -33,8 +33,8 @@ def succeeded(result: Any) -> Succeeded:
 
 
 def is_awaitable(answer: Any) -> bool:
-    """Whether a handler's result must be awaited. That is the case, for example, if a decorator that is not async calls
-    an async handler, or runs the handler in a thread or another loop."""
+    """Whether a handler's result must be awaited, for example because a decorator that is not async calls an async
+    handler."""
     return hasattr(type(answer), "__await__") or isinstance(answer, Future)
 
 

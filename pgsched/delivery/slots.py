@@ -1,13 +1,12 @@
 """Slots: limited resources that attempts share, such as lanes, threads, sessions and the connections to a host.
 
 An attempt that finds no free slot neither starts nor waits. Its channel raises NoFreeSlot, and the caller keeps the row
-until ``freed`` reports a free slot. So a row's waiting time in the worker never counts as the target's time, and a
-waiting row does not occupy a lane.
+until ``freed`` reports a free slot. So a waiting row occupies no lane, and the wait does not count as the target's
+time.
 
-Running attempts are never preempted, so a client with slow attempts could occupy all slots until its attempts time out.
-If there are several clients, each may therefore take up to three slots for each slot that stays free: the first can get
-three quarters of all slots, the second three quarters of the rest, and so on. The last slot is left for a client that
-has none.
+Running attempts are never preempted, so a client with slow attempts could occupy all slots. If there are several
+clients, each may therefore take only three slots for each slot that stays free: the first client can get three quarters
+of all slots, the second three quarters of the rest, and so on. The last slot is left for a client that has none.
 """
 
 from collections.abc import Callable
@@ -21,8 +20,8 @@ def alone() -> bool:
 
 
 class Slots:
-    """Up to ``most`` slots. While rows wait, ``freed`` is called for each slot that becomes free. ``name`` is used in
-    messages. ``is_shared`` returns whether there are several clients."""
+    """Slots. ``most`` is their number. While rows wait, ``freed`` is called for each slot that becomes free. ``name``
+    is used in messages. ``is_shared`` returns whether there are several clients."""
 
     def __init__(self, name: str, most: int, *, is_shared: Callable[[], bool] = alone) -> None:
         self.name, self.most, self.taken = name, most, 0

@@ -1,8 +1,9 @@
 """sql: targets. Calls clients' functions with the payload, in the transaction that settles the execution.
 
 A function runs in a session of its client's role (``core.role_sessions``), never with the worker's rights. Each call is
-one transaction: its writes are committed together with the completion or not at all. If the connection breaks during
-the commit, the call is made again. If the first call was in fact committed, the lease token refuses the second call.
+one transaction: the function's writes are committed together with the completion or not at all. If the connection
+breaks during the commit, the call is made again. If the first call was in fact committed, the second is refused,
+because its lease token is no longer valid.
 """
 
 import asyncio
@@ -73,8 +74,8 @@ class SqlChannel:
 
 
 async def _call(execution: ClaimedExecution, role: str, deadline: float, connection: Connection) -> None:
-    """Makes the call. psycopg waits until the server confirms a cancellation, but a function can ignore the
-    cancellation. A timer then cuts the connection."""
+    """Makes the call. psycopg waits until the server confirms a cancellation. If the function ignores the cancellation,
+    a timer cuts the connection."""
     guard = asyncio.get_running_loop().call_later(deadline + _GRACE, cut, connection)
     try:
         function = function_of(execution.target)

@@ -1,9 +1,8 @@
 """Threads for handlers that are not async.
 
 A thread cannot be interrupted, so a function may keep running after its attempt has ended. Its thread is then left
-behind, and its slot goes to another attempt, in a fresh thread. Up to two threads per slot may be left behind, and
-clients share these threads too. Once a client has used up its share, its slots stay taken instead. So functions that
-never return cost other clients no more than that share.
+behind, and its slot goes to another attempt, in a fresh thread. Up to two threads per slot may be left behind, and each
+client has a share of this number. Once a client has used up its share, its slots stay taken.
 
 When every slot is taken by such functions, no function can start. The process is then ``spent``, and must be replaced.
 """
@@ -29,15 +28,15 @@ _PATIENCE = 30.0
 _MORE = 2
 _COMPUTES, _ONE, _SHORTEST = 0.2, 1.3, 0.1
 """A client's functions count as computing if they use more than the share ``_COMPUTES`` of one CPU and of the process's
-CPU time. ``_ONE`` is slightly more than one CPU. If samples are less than ``_SHORTEST`` seconds apart, they count as
-that far apart, because starting a thread takes CPU time too."""
+CPU time. ``_ONE`` is slightly more than one CPU. Samples count as at least ``_SHORTEST`` seconds apart, because
+starting a thread takes CPU time too."""
 _LEFT_BEHIND = 2
 """Maximum number of threads left behind per slot. A waiting thread takes 20 to 100 kB of memory."""
 
 
 class Threads(Slots):
-    """Runs the functions of at most ``most`` attempts at once. Functions never wait for a thread. ``spent`` is called
-    when functions whose attempts are over have occupied every slot for half a minute."""
+    """Runs the functions of attempts. ``most`` is the maximum number of attempts at once. Functions never wait for a
+    thread. ``spent`` is called when functions whose attempts are over have occupied every slot for half a minute."""
 
     def __init__(
         self, most: int, *, is_shared: Callable[[], bool] = alone, spent: Callable[[], None] = lambda: None
@@ -171,9 +170,10 @@ class LoopsThreads(ThreadPoolExecutor):
 class Growth:
     """Decides how many functions a client may run at once if there are several clients.
 
-    Whether functions wait or compute is not known in advance. Functions that wait release the GIL, so many may run.
-    Functions that compute compete with the event loop for the GIL, and the more there are, the longer the loop waits.
-    So a client's limit grows by a few at a time, and shrinks while its functions compute."""
+    Functions that wait release the GIL, so many may run. Functions that compute compete with the event loop for the
+    GIL. It is not known in advance which functions compute, so a client's limit grows by a few at a time, and shrinks
+    while its functions compute.
+    """
 
     def __init__(self) -> None:
         self._at_work: dict[str, int] = {}
@@ -182,9 +182,9 @@ class Growth:
         self._now = self._in_all = 0.0
 
     def look(self, at_work: Mapping[str, int], used: Mapping[str, float], now: float, in_all: float) -> None:
-        """Takes a sample: how many functions each client is running (``at_work``), the CPU time they have used, and the
-        CPU time of the process (``in_all``). If the process has used more than one CPU, functions compute without the
-        GIL, so no function counts as computing."""
+        """Takes a sample: the number of functions that each client is running (``at_work``), the CPU time that these
+        have used, and the CPU time of the process (``in_all``). If the process has used more than one CPU, functions
+        compute without the GIL, so no function counts as computing."""
         passed, process = now - self._now, in_all - self._in_all
         much = _COMPUTES * max(passed, process, _SHORTEST)
         before = self._used if process < _ONE * passed else used
@@ -200,8 +200,8 @@ class Growth:
 
 
 def _call(function: Callable[[], _Answer]) -> _Answer | Raised:
-    """Returns the function's result, or Raised if the function raises. So the exception's message is read in this
-    thread rather than on the event loop."""
+    """Returns the function's result, or Raised if the function raises. Creating Raised here reads the exception's
+    message in this thread rather than on the event loop."""
     try:
         return _under_own_name(function)
     except BaseException as error:

@@ -1,7 +1,7 @@
 """TLS for callbacks: trusted authorities and client certificates.
 
-A certificate is presented only to the hosts that it is meant for, on separate connections. A callback of a client
-without a certificate never uses a connection that was opened with another client's certificate.
+A certificate is presented only to the hosts that it is meant for. A callback without a certificate never uses a
+connection that was opened with a certificate.
 """
 
 import json
@@ -50,8 +50,8 @@ def certificate_for(host: str, client: str, certificates: Mapping[str, ssl.SSLCo
 
 def certified_context(certificate: str, key: str | None, authorities: str | None = None) -> ssl.SSLContext:
     """Returns a context that presents this certificate. ``certificate`` and ``key`` are PEM texts; without ``key``, the
-    key is part of ``certificate``. Raises InvalidSettings if the texts are invalid. The message does not contain
-    them."""
+    key is part of ``certificate``. Raises InvalidSettings if the texts are invalid. The message does not contain the
+    texts."""
     context = trusting_context(authorities)
     try:
         with _file_of(certificate) as file, _file_of(certificate if key is None else key) as key_file:

@@ -15,8 +15,8 @@ _LONGEST = 256
 
 
 class TracingChannel:
-    """A channel that records each attempt as a span. In handlers, it is the current span; callbacks and messages carry
-    it as ``traceparent``."""
+    """A channel that records each attempt as a span. The span is the current span in handlers, and the ``traceparent``
+    of callbacks and messages."""
 
     def __init__(self, channel: Channel, spans: Spans) -> None:
         self._channel, self._spans = channel, spans

@@ -30,7 +30,7 @@ class Url(NamedTuple):
 
 @lru_cache(maxsize=16_384)
 def parse_url(target: str) -> Url:
-    """Parses an http: or https: target. The path stays exactly as scheduled. Raises FinalFailure if the target is
+    """Parses an http: or https: target. Keeps the path exactly as scheduled. Raises FinalFailure if the target is
     invalid."""
     try:
         parsed = parse_target(target)

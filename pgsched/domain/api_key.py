@@ -65,8 +65,7 @@ class Grant:
     @property
     def payers(self) -> frozenset[str]:
         """The clients whose shares of a limited resource the caller's requests use. A caller that may act for all
-        clients has its own share. Callers that may act for no client have one share together.
-        """
+        clients has a share of its own. All callers that may act for no client have one share together."""
         return self.clients or frozenset(("\0",) if self.clients is not None else (f"\0{self.subject}\0",))
 
     def is_for(self, client: str) -> bool:

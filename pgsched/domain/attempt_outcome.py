@@ -1,7 +1,7 @@
 """Outcomes of attempts: what happened, not what follows from it.
 
-A channel returns an Outcome, and the settler sends it to the database. There ``pgsched_internal.decide`` determines
-from the row's options what happens to the row.
+A channel returns an Outcome, and the settler sends it to the database, where ``pgsched_internal.decide`` determines
+what happens to the row.
 """
 
 import re
@@ -64,11 +64,10 @@ NO_SLOT = "waits: no free slot"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Released:
-    """The attempt does not count: it did not take place, or the worker itself cut it short. ``after`` is how long the
-    row must wait before it can be claimed again, and ``reason`` tells the row's owner why. ``by_drain`` means that the
-    worker stopped before the execution could finish. ``ended`` means that the row had already ended in the database
-    when the call returned.
-    """
+    """The attempt does not count, because it did not take place or the worker itself cut it short. The row can be
+    claimed again after the time ``after``; ``reason`` tells its owner why. ``by_drain`` means that the worker stopped
+    before the execution could finish. ``ended`` means that the row had already ended in the database when the call
+    returned."""
 
     after: timedelta = timedelta(0)
     reason: str | None = None
@@ -92,8 +91,7 @@ Outcome = Succeeded | Failed | Deferred | Late | Postponed | Released | AlreadyS
 
 
 def is_late(options: Options, attempt: int, age: float) -> bool:
-    """Whether it is too late to begin the attempt with this number (from 1), ``age`` seconds after the execution's
-    start.
+    """Whether it is too late to begin this attempt, numbered from 1, ``age`` seconds after the execution's start.
 
     ``pgsched_internal.lateness``, which applies the same limits, decides how the execution ends when it is settled.
     """
@@ -111,7 +109,7 @@ def longest_deferred(options: Options, age: float) -> float:
 
 
 def kept_error(error: str) -> str:
-    """Shortens an error to 2,000 characters, and replaces characters that PostgreSQL's text type does not accept."""
+    """Shortens an error to 2,000 characters, and replaces characters that PostgreSQL does not accept."""
     kept = error[:LONGEST_ERROR].replace("\0", "\N{REPLACEMENT CHARACTER}")
     return kept.encode("utf-8", "replace").decode("utf-8")
 
@@ -124,8 +122,7 @@ def escaped(text: str) -> str:
 
 
 def json_text(result: bytes | None) -> str | None:
-    """Returns the result as JSON that jsonb accepts, without NUL characters. A refused row would hold up the row's
-    batch."""
+    """Returns the result as JSON that jsonb accepts, without NUL characters. A refused row would hold up its batch."""
     if result is None:
         return None
     return _ESCAPED_NUL.sub(r"\1\\ufffd", result.decode("utf-8", "replace"))

@@ -70,9 +70,8 @@ def body_of(option: dict[str, str]) -> Body:
 
 
 def check_body(payload: bytes | None, options: bytes | None) -> None:
-    """Raises InvalidPayload if the payload does not fit the option ``body``. No CHECK constraint does this, because it
-    would slow down every statement. Errors in the options themselves are left to the database.
-    """
+    """Raises InvalidPayload if the payload does not fit the option ``body``. Python checks the payload, because a CHECK
+    constraint would slow down every statement. Errors in the options are left to the database."""
     if options is None or payload is None or b'"body"' not in options:
         return
     try:

@@ -13,7 +13,7 @@ V = TypeVar("V")
 
 
 class Memo(Generic[V]):
-    """A thread-safe cache with a total weight of at most ``most``. It evicts the least recently used values first."""
+    """A thread-safe cache. ``most`` is its maximum total weight. The least recently used values are evicted first."""
 
     def __init__(self, most: int) -> None:
         self._most, self.weight = most, 0

@@ -1,11 +1,11 @@
 """Capabilities: what a worker needs in order to deliver to a target.
 
-Any worker can send callbacks and notifications. But only a worker that has a Python handler can call the handler, and
-only a worker with configured brokers can send to Kafka. What a target needs is a **capability**: ``python:send_email``
-(the target itself), ``kafka:``, or ``sql:`` (functions of clients that have no role of their own). Workers declare
-their capabilities in ``pgsched.workers``.
+Any worker can send callbacks and notifications. But a worker can call only the Python handlers that it has, and can
+send to Kafka only if brokers are configured. What a target needs is a **capability**: ``python:send_email`` (the target
+itself), ``kafka:``, or ``sql:`` (functions of clients that have no role of their own). Workers declare their
+capabilities in ``pgsched.workers``.
 
-An execution that no running worker can deliver is held at a gate named after the missing capability. This gate has no
+An execution that no running worker can deliver is held at a gate named after the missing capability. Such a gate has no
 row in the table of gates.
 """
 
@@ -39,9 +39,8 @@ def is_table_gate(gate: str) -> bool:
 
 def crews(mine: Iterable[str], peers: Mapping[int, frozenset[str]]) -> set[tuple[int, ...]]:
     """Returns each group of peers with which a worker shares partitions. ``mine`` are the worker's capabilities;
-    ``peers`` are those of all workers, by number. One group contains all peers. For each of the worker's capabilities
-    that some peers lack, there is also a group of the peers that have the capability.
-    """
+    ``peers`` are the capabilities of all workers, by worker number. One group contains all peers. Each of the worker's
+    capabilities that some peers lack adds a group of the peers that have it."""
     kinds = list(set(peers.values()))
     having = {tuple(capability in kind for kind in kinds) for capability in mine}
     place = {kind: number for number, kind in enumerate(kinds)}

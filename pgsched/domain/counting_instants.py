@@ -55,9 +55,8 @@ def count_between(
 def count_by_hour(
     specs: tuple[Schedule, ...], excluded: Excluded | None, low: datetime, high: datetime
 ) -> dict[datetime, int]:
-    """Counts the instants as ``count_between`` does, but for each UTC hour, keyed by the start of the hour. Hours
-    without instants are omitted.
-    """
+    """Counts like ``count_between``, but for each UTC hour, keyed by the start of the hour. Hours without instants are
+    omitted."""
     if low >= high:
         return {}
     if len(specs) == 1 and isinstance(specs[0], Every) and excluded is None:

@@ -1,12 +1,12 @@
 """Evaluates cron expressions on the wall clock of a time zone, including days when the clocks change.
 
-``domain/cron_expression.py`` finds the wall-clock times that match an expression, regardless of zone. This module maps
-those times to instants. A zone is a sequence of spans of constant offset. Between two spans, the wall clock goes
-forward and leaves a *gap* of times that never happen, or goes back and causes an *overlap* of times that happen twice.
+``domain/cron_expression.py`` finds the wall-clock times that match an expression, and this module maps them to
+instants. A zone is a sequence of spans of constant offset. Between two spans, the wall clock goes forward and leaves a
+*gap* of times that never happen, or goes back and causes an *overlap* of times that happen twice.
 
 An expression is *by elapsed time* if its minute or hour field begins with ``*``. It fires at each instant whose
 wall-clock time matches: twice for a time in an overlap, and never for a time in a gap. Every other expression names
-fixed times of day, and the policies of the ``Cron`` decide what happens to times in a gap or an overlap.
+fixed times of day; for these, the ``Cron`` has policies for gaps and overlaps.
 """
 
 from dataclasses import dataclass
@@ -66,10 +66,7 @@ class Cron:
 @lru_cache(maxsize=65536)
 def next_occurrence(cron: Cron, after: datetime) -> datetime | None:
     """Returns the first instant of ``cron`` strictly later than ``after``, or None if there is none within 50 years.
-    Both instants are in UTC.
-
-    Memoised, so jobs that share a schedule and an instant share one search.
-    """
+    Both instants are in UTC. Memoised, so jobs with the same schedule share searches."""
     if after.year >= LAST_YEAR:
         return None
     earliest = max(after.replace(microsecond=0, tzinfo=None), FIRST_WALL_TIME) + SECOND
@@ -100,8 +97,7 @@ def clock_note(cron: Cron, at: datetime) -> str | None:
 
 
 def walls_in(span: OffsetSpan, cron: Cron, *, fixed: bool) -> tuple[datetime, datetime]:
-    """Returns the wall-clock time from which, and the wall-clock time before which, ``cron`` may fire within the
-    span."""
+    """Returns the range of wall-clock times in which ``cron`` may fire within the span. The end is exclusive."""
     low, high = span.opens + span.offset, span.closes + span.offset
     if fixed and cron.overlap is Overlap.FIRST:
         low = span.opens + max(span.before, span.offset)

@@ -15,9 +15,8 @@ _SHAPES = [(first, length) for first in range(7) for length in range(28, 32)]
 
 
 def days_of_month(field: str) -> str:
-    """Returns the field as a list for croniter. croniter does not support W and L-3, so the list contains every day
-    that these name in any possible month.
-    """
+    """Returns the field as a list for croniter. croniter does not support items such as W and L-3, so the list contains
+    every day that they name in any possible month."""
     found, last = 0, ""
     for item in field.split(","):
         if item == "L":
@@ -30,9 +29,8 @@ def days_of_month(field: str) -> str:
 
 
 def days_of_week(field: str) -> str:
-    """Returns the field as a list for croniter. croniter cannot combine plain weekdays with L5 or 5#2. In such a list,
-    a plain weekday is therefore written as the first to fifth such weekday of the month.
-    """
+    """Returns the field as a list for croniter. croniter cannot combine plain weekdays with L5 or 5#2. Beside such an
+    item, a plain weekday is written as its first to fifth occurrences in the month."""
     weekdays, counted = 0, []
     for item in field.split(","):
         if found := _IN_WEEK.fullmatch(item):

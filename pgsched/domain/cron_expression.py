@@ -3,9 +3,8 @@
 pgsched parses expressions itself, so that no expression is misread. croniter gets the parsed values, as lists of
 numbers, and only finds the next time.
 
-Counting and excluding need all matching times of a day. These times are the bits of an int, one for each of the 86,400
-seconds, so that union, difference and counting take one operation per day. A year of a job that fires every second can
-thus be counted in milliseconds.
+Counting and excluding need all matching times of a day. These times are the bits of an int, one for each second, so
+that union, difference and counting take one operation per day.
 """
 
 import copy
@@ -48,8 +47,8 @@ class Expression:
     """A parsed expression. ``seconds``, ``minutes`` and ``hours`` have a bit for each value that the expression names,
     and ``days`` contains its three day fields. ``fixed`` is False if the expression is by elapsed time.
 
-    ``written`` is the expression in the form for croniter. If ``finds_too_many``, croniter also finds times on days
-    that the day fields do not name; these are discarded.
+    ``written`` is the expression in croniter's form. If ``finds_too_many``, croniter also finds times on days that the
+    day fields do not name; these times are discarded.
     """
 
     seconds: int
@@ -92,9 +91,8 @@ class Expression:
 
 
 class Matches:
-    """The matching times of an expression, with the last result cached. If matches are years apart, a search takes
-    milliseconds, and each span of a zone repeats the search.
-    """
+    """The matching times of an expression. The last result is cached, because the same search is repeated for each span
+    of a zone, and takes milliseconds if matches are years apart."""
 
     def __init__(self, expression: str) -> None:
         self._read = read(expression)
@@ -110,8 +108,8 @@ class Matches:
 
 @lru_cache(maxsize=16384)
 def _times(written: str) -> croniter:
-    """Creates a croniter. Done only when needed: creation is slow, and some expressions, such as excluded patterns, are
-    never searched."""
+    """Creates a croniter when it is first needed. Creation is slow, and some expressions, such as excluded patterns,
+    are never searched."""
     return croniter(written, FIRST_WALL_TIME, second_at_beginning=True, implement_cron_bug=True)
 
 
@@ -130,7 +128,7 @@ def _repeated(pattern: int, places: int, width: int) -> int:
 
 @lru_cache(maxsize=2048)
 def whole_minutes(expression: str) -> Expression:
-    """Parses like ``read``, except that an expression without a seconds field matches every second of its minutes."""
+    """Parses an expression like ``read``. Without a seconds field, it matches every second of its minutes."""
     found = read(expression)
     return found if len(expression.split()) == 6 else replace(found, seconds=_ANY_SECOND)
 

@@ -35,9 +35,8 @@ _LONGEST_TEXT = 100  # in characters; no valid duration is longer, and matching 
 def parse_duration(text: str) -> timedelta:
     """Parses a duration, exact to the microsecond.
 
-    Examples are ``PT5S``, ``P1DT12H``, ``P2W`` and ``PT0.25S`` or, in short form, ``1h30m``, ``90s``, ``1.5s``,
-    ``250ms`` and ``2d``. Units go from the largest to the smallest, each at most once, and only seconds may have a
-    fraction. A day is 24 hours.
+    Examples are ``P1DT12H``, ``P2W`` and ``PT0.25S`` or, in short form, ``1h30m``, ``250ms`` and ``2d``. Units go from
+    the largest to the smallest, each at most once, and only seconds may have a fraction. A day is 24 hours.
 
     Raises InvalidSchedule if the text has neither form, names months or years (which have no fixed length), or is not
     between a microsecond and ten years.
@@ -95,11 +94,8 @@ def check_duration(length: timedelta) -> timedelta:
 
 
 def format_duration(length: timedelta) -> str:
-    """Formats a duration as ISO 8601 in days, hours, minutes and seconds, such as ``P1DT2H`` or ``PT0.25S``; zero is
-    ``PT0S``.
-
-    ``parse_duration`` reads it back as the same duration. Raises InvalidSchedule if ``length`` is negative.
-    """
+    """Formats a duration as ISO 8601 in days, hours, minutes and seconds, such as ``P1DT2H``; zero is ``PT0S``.
+    ``parse_duration`` reads the text back exactly. Raises InvalidSchedule if ``length`` is negative."""
     if length < timedelta(0):
         raise InvalidSchedule("a duration cannot be negative: give zero or more")
     hours, rest = divmod(length.seconds, 3600)

@@ -1,9 +1,9 @@
 """A reader's position among the ended executions, in the order in which their ends became visible.
 
-A transaction may commit long after transactions with higher numbers, and the instant stored in a row does not tell when
-the row became visible. So a reader's position contains a snapshot of the kind by which PostgreSQL itself decides
-visibility: it names the transactions that were open when it was taken. If a later snapshot sees a row that this
-snapshot does not see, the row became visible in between. A transaction that stays open delays only its own rows.
+A transaction may commit long after transactions with higher numbers, so the instant stored in a row does not tell when
+the row became visible. A reader's position therefore contains a PostgreSQL snapshot, which names the transactions that
+were open when it was taken. If a later snapshot sees a row that this snapshot does not see, the row became visible in
+between. A transaction that stays open delays only its own rows.
 
 Between two snapshots, rows are read in order of transaction and id. ``Position`` is the reader's state after any row.
 """
@@ -18,9 +18,8 @@ from uuid import UUID
 from pgsched.errors import InvalidInput
 
 MOST_OPEN = 1000
-"""Maximum number of open transactions in a snapshot. If more are open, the snapshot names only the lowest and ends
-there, so rows of later transactions are read later.
-"""
+"""Maximum number of open transactions in a snapshot. If more are open, the snapshot is cut off after the lowest, and
+rows of later transactions are read later."""
 LONGEST = 16_000
 """Maximum length of a position's text, in characters; a typical position has about 60."""
 _TEXT = re.compile(
@@ -55,9 +54,7 @@ class TransactionSnapshot:
         return self.xmax <= other.xmax and all(one in self.open for one in other.open if one < self.xmax)
 
     def advanced(self, to: Self, below: int) -> Self:
-        """Returns a snapshot that sees everything that this snapshot sees, and all transactions below ``below`` that
-        ``to`` sees.
-        """
+        """Returns this snapshot extended by all transactions below ``below`` that ``to`` sees."""
         still = tuple(one for one in self.open if one >= below or not to.sees(one))
         return type(self)(max(self.xmax, below), still + tuple(one for one in to.open if self.xmax <= one < below))
 
@@ -80,7 +77,7 @@ class VisibilityHorizon:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Position:
-    """A reader's position. The reader has read everything that ``seen`` sees, and the rows up to ``id`` of
+    """A reader's position. The reader has read everything that ``seen`` sees. It has also read the rows up to ``id`` of
     ``transaction``, which ``seen`` does not see.
 
     ``seen`` was taken at ``at``, and the transactions open in it began at ``since`` or later. Both are in seconds.
@@ -104,9 +101,8 @@ class Position:
 
     @property
     def earliest(self) -> datetime:
-        """A lower bound for the end times of unread rows. An end time is the instant at which the transaction began,
-        and a transaction may begin before it gets its number.
-        """
+        """A lower bound for the end times of unread rows. An end time is the instant at which a transaction began,
+        which may be before the transaction got its number."""
         return datetime.fromtimestamp(self.since, UTC) - min(_BEFORE, timedelta(seconds=self.since))
 
     @property

@@ -1,7 +1,6 @@
 """A claimed execution as a worker holds it: the row, decoded only as far as needed.
 
-Tens of thousands of these are created per second. So values that only some deliveries need (the payload, the options,
-readable instants and ids) stay raw until used.
+Tens of thousands of these are created per second, so values that only some deliveries need stay raw until used.
 """
 
 from collections import defaultdict

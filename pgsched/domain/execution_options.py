@@ -1,7 +1,7 @@
 """Decodes the options of an execution, and fills in their defaults.
 
-The database checks options before it stores them (``interface/core/execution_options.sql``), and itself decides retries
-from them (``ends/retry_decision.sql``). So this module only decodes them.
+The database checks options (``interface/core/execution_options.sql``) and decides about retries, so this module only
+decodes.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from pgsched.domain.secret import SecretRef
 from pgsched.errors import InvalidInput, InvalidOptions
 
 DEFAULT_ATTEMPTS = 22
-"""Default number of attempts: enough to outlast an outage of an hour, even if every backoff is as short as possible."""
+"""Default number of attempts: enough to outlast an outage of an hour even with the shortest backoffs."""
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
 _LONGEST_REMEMBERED = 2_048  # bytes; thousands of larger options from one client must not fill the memory
 
@@ -45,9 +45,8 @@ class ClientCredentials:
 
 @dataclass(frozen=True, slots=True)
 class ServiceAccount:
-    """A Google service account, whose signed assertion (RFC 7523) is exchanged for an OpenID Connect token. ``key`` is
-    the name of the stored secret that holds the account's JSON key; ``audience`` defaults to the target's origin.
-    """
+    """A Google service account. Its signed assertion (RFC 7523) is exchanged for an OpenID Connect token. ``key`` is
+    the name of the stored secret that contains the account's JSON key. ``audience`` defaults to the target's origin."""
 
     key: str
     audience: str | None = None
@@ -78,20 +77,19 @@ class ClientCertificate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The options that control delivery. Options that only the database reads (``backoff``, ``priority``,
-    ``ordering``, ``on_failure``, ``on_expired``) are left out. ``headers`` are sent with an HTTP call in addition to
-    pgsched's own.
+    """The options that control delivery. Options that only the database reads (``backoff``, ``priority``, ``ordering``,
+    ``on_failure``, ``on_expired``) are left out. ``headers`` are sent with an HTTP call in addition to pgsched's own.
 
     Three options limit an execution's age, in seconds after its planned start (its nominal instant, or later with
     jitter). None means no limit. After ``relevant_for``, no attempt begins, and the execution expires. After
     ``max_retry_age``, no retry begins. At ``deadline``, the execution ends, and an attempt in flight is cut short.
 
-    ``limit_key`` names one of the client's limits, which the execution must pass. With ``deferred``, an HTTP target may
-    respond 202, and then has ``deferred`` seconds to complete the execution. ``on_success`` is a target that is
-    notified of success. ``auth`` says how to get a token, and ``tls`` says which certificate to present.
-    ``traceparent`` belongs to the caller's trace. With ``cloudevent``, HTTP and Kafka targets get a CloudEvent; with
-    ``body``, they get a body other than the payload's JSON. With ``keep_answer``, the response of an HTTP target
-    becomes the result. ``has_secrets`` means that a header, ``auth`` or ``tls`` names a secret.
+    ``limit_key`` names one of the client's limits, which the execution must pass. ``deferred`` is the number of seconds
+    that an HTTP target has to complete the execution after responding 202. ``on_success`` is a target that is notified
+    of success. ``auth`` says how to get a token, and ``tls`` which certificate to present. ``traceparent`` belongs to
+    the caller's trace. With ``cloudevent``, HTTP and Kafka targets get a CloudEvent. With ``body``, they get a body
+    other than the payload's JSON. With ``keep_answer``, the response of an HTTP target becomes the result.
+    ``has_secrets`` means that a header, ``auth`` or ``tls`` names a secret.
     """
 
     timeout_seconds: float = 30.0
@@ -122,8 +120,8 @@ def parse_options(raw: bytes | None, *defaults: bytes) -> Options:
     """Parses the options in a JSON object. A missing option is taken from the first of ``defaults`` that contains it,
     or else from pgsched's own defaults. Headers are merged by name.
 
-    Raises InvalidOptions for an unknown option, such as one of a later release, for a value that the database would
-    refuse, and for an ``auth`` that conflicts with a header from another level.
+    Raises InvalidOptions for an option that is unknown in this release, for a value that the database would refuse, and
+    for an ``auth`` that conflicts with a header from another level.
     """
     if raw is not None and (len(raw) > _LONGEST_REMEMBERED or b'"traceparent"' in raw):  # every traceparent differs
         return _parse_options.__wrapped__(raw, *defaults)

@@ -2,7 +2,7 @@
 
 Attempts are counted per path and per host, in windows of a few seconds that begin with a failure. A path is failing
 when enough of its attempts have failed, in number and in proportion, or when it asks for a pause (429 or 503 with
-Retry-After). A host is failing when this is true of all its paths together, and several paths, at least half of those
+Retry-After). A host is failing when its paths together meet this condition and several of them, at least half of those
 called, are failing. One path's responses say nothing about other paths.
 """
 
@@ -51,8 +51,7 @@ class Window:
 
     def fails(self, after: int, *, paths: int = 1) -> bool:
         """Whether at least ``after`` attempts, and at least half of all attempts, have failed. If ``paths`` is more
-        than 1, at least that many paths must also be failing, and at least as many as are healthy.
-        """
+        than 1, at least that many paths must also be failing, and no fewer than are healthy."""
         return self.failures >= after and 2 * self.failures >= self.attempts and self._is_of(self.failing, paths)
 
     def pause(self, *, paths: int = 1) -> timedelta | None:
@@ -69,9 +68,8 @@ class Window:
 
 
 def is_target_fault(outcome: Outcome) -> bool:
-    """Whether an outcome is the target's fault. A permanent failure without a status is not the target's fault, because
-    the target was never called: for example, this worker may not connect to its address.
-    """
+    """Whether an outcome is the target's fault. A permanent failure without a status is not, because the target was
+    never called."""
     if type(outcome) is not Failed:
         return False
     if outcome.status_code is None:

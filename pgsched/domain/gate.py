@@ -2,8 +2,8 @@
 
 The limits of clients, target hosts, queues and clients' own keys are gates, and so are the circuits of failing targets.
 A gate lets a number of evenly spaced events pass per period, according to the generic cell rate algorithm (ITU-T
-I.371). Its only state is an instant, the theoretical arrival time of the next event, so the gate is exact however many
-workers share it.
+I.371). The state of the algorithm is a single instant, the theoretical arrival time of the next event, so a gate is
+exact however many workers share it.
 """
 
 import hashlib
@@ -20,9 +20,8 @@ LimitKind = Literal["client", "host", "queue", "key"]
 LIMIT_KINDS: tuple[str, ...] = get_args(LimitKind)
 CLIENT, HOST, QUEUE, KEY, CIRCUIT = "client:", "host:", "queue:", "key:", "circuit:"
 ORDER = "order"
-"""The gate of executions that wait for an earlier execution with the same ordering key. It has no row in the table of
-gates.
-"""
+"""The gate of executions that wait for an earlier execution with the same ordering key. Has no row in the table of
+gates."""
 NEVER = 2**63 - 1
 _AUTHORITY = re.compile(r"^[^/?]*//[^/?]*")
 _LONGEST_PATH = 200
@@ -40,8 +39,8 @@ class Gate:
 
     Instants are microseconds since 2000-01-01 UTC. ``interval`` is the time between events in microseconds, or None if
     their rate is unlimited. ``running`` counts the running executions of the whole fleet; ``concurrency`` is its
-    maximum. Nothing passes before ``shut_until``. After that, a circuit lets single probes pass, and from
-    ``recovers_from`` on, executions at a rising rate.
+    maximum. Nothing passes before ``shut_until``. After that instant, a circuit lets single probes pass. After
+    ``recovers_from``, it lets executions pass at a rising rate.
     """
 
     name: str
@@ -55,9 +54,8 @@ class Gate:
     drawn: int = 0
 
     def earliest(self, now: int) -> int:
-        """Returns the earliest instant, from ``now`` on, at which the next execution may start. Returns NEVER if other
-        executions must end first.
-        """
+        """Returns the earliest instant, not before ``now``, at which the next execution may start. Returns NEVER if
+        other executions must end first."""
         if self.shut_until is not None and now < self.shut_until:
             if self.is_probing:
                 return self.shut_until
@@ -132,9 +130,8 @@ def path_of(target: str) -> str:
 
 def is_part_of(name: str, other: str) -> bool:
     """Whether every execution that passes the gate ``name`` also passes the gate ``other``. The limit of a client's key
-    is part of the client's limit. A circuit is part of the limits of its host and its client, and the circuit of a path
-    is part of the circuit of all paths.
-    """
+    is part of the client's limit. A circuit is part of the limits of its host and its client. The circuit of a path is
+    part of the circuit of all paths."""
     if name.startswith(KEY):
         return other.startswith(CLIENT) and name.startswith(key_name(other.removeprefix(CLIENT), ""))
     if not name.startswith(CIRCUIT):
@@ -155,8 +152,8 @@ def circuit_name(host: str, client: str, path: str = "") -> str:
 
 @lru_cache(maxsize=4096)
 def circuits_of(target: str, host: str, client: str) -> tuple[str, str]:
-    """Returns the names of the two circuits that an execution passes: that of its path, and that of its host's paths
-    together."""
+    """Returns the names of the two circuits that an execution passes: one for its path, and one for all paths of its
+    host."""
     return circuit_name(host, client, path_of(target)), circuit_name(host, client)
 
 

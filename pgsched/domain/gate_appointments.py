@@ -1,10 +1,10 @@
 """Decides which executions pass their gates, and when each of them may start.
 
 An execution starts at the first instant at which all its gates let it pass, and counts at all these gates at that
-instant. A gate that could have let it pass earlier wastes capacity unless another execution passes in the meantime.
-Therefore, the executions that can start first are scheduled first, whatever their order in the claim. An execution that
-a narrow gate delays much longer than a wider gate would is not scheduled far ahead: it waits at the narrow gate until
-just before it can start.
+instant. A gate that could have let the execution pass earlier wastes capacity unless another execution passes in the
+meantime. So the executions that can start first are scheduled first, whatever their order in the claim. An execution
+that is delayed much longer by a narrow gate than by a wider gate waits at the narrow gate until just before it can
+start.
 """
 
 from collections import defaultdict, deque
@@ -36,9 +36,8 @@ class Appointment:
 
 
 def appoint(waiting: Sequence[tuple[int, Sequence[Gate]]], now: int) -> list[Appointment]:
-    """Returns an appointment for each execution in ``waiting``, which gives each one's earliest start and gates. Counts
-    the executions that pass at their gates.
-    """
+    """Returns an appointment for each execution. ``waiting`` contains the executions' earliest starts and gates.
+    Executions that pass are counted at their gates."""
     found = [Appointment(now)] * len(waiting)
     lines: defaultdict[tuple[str, ...], deque[int]] = defaultdict(deque)
     for place in sorted(range(len(waiting)), key=lambda place: waiting[place][0]):
@@ -71,9 +70,8 @@ def appoint(waiting: Sequence[tuple[int, Sequence[Gate]]], now: int) -> list[App
 
 
 def _start(gates: Sequence[Gate], earliest: int) -> tuple[int, Gate | None]:
-    """Returns the first instant from ``earliest`` on at which all these gates let an execution pass, and the gate that
-    delays the execution most, or None if no gate does.
-    """
+    """Returns the first instant, not before ``earliest``, at which all these gates let an execution pass. Also returns
+    the gate that delays the execution most, or None if no gate does."""
     start, slowest = earliest, None
     for gate in gates:
         instant = gate.earliest(earliest)

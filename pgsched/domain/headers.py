@@ -1,7 +1,7 @@
 """Checks that headers are valid, and that pgsched does not set them itself.
 
-The database refuses invalid headers. This module checks them again before they are sent, after secrets have been filled
-in, and when the command line converts them without a database.
+The database refuses invalid headers too. Here they are checked before they are sent, when secrets have been filled in,
+and when the command line converts them without a database.
 """
 
 import re

@@ -17,9 +17,8 @@ def nothing() -> list[int]:
 
 
 def quantile(counts: Sequence[int], share: float) -> float | None:
-    """Estimates the duration, in seconds, below which this share of the durations lies. Returns None if the histogram
-    is empty.
-    """
+    """Estimates the duration, in seconds, that this share of all durations does not exceed. Returns None for an empty
+    histogram."""
     wanted = share * sum(counts)
     for place, up_to in enumerate(accumulate(counts)):
         if counts[place] and up_to >= wanted:

@@ -1,8 +1,7 @@
 """Decides which OpenID Connect tokens are accepted, and for which clients and scopes.
 
-A rule names claims, and the clients and scopes of any token that has all these claims. Only the first matching rule
-applies, so the clients of one rule are never combined with the scopes of another. A token that matches no rule may do
-nothing.
+A rule gives clients and scopes to every token that has all of the rule's claims. Only the first matching rule applies,
+so the clients of one rule are never combined with the scopes of another. A token that matches no rule may do nothing.
 """
 
 import json
@@ -27,9 +26,8 @@ _RULE = frozenset({"claims", "clients", "scopes"})
 
 @dataclass(frozen=True, slots=True)
 class FromClaim:
-    """A reference to those values of a token's claim that begin with the prefix. The claim is a list of strings, or a
-    string of words.
-    """
+    """A reference to the values of a token's claim that begin with the prefix. The claim is a list of strings or a
+    string of words."""
 
     claim: str
     prefix: str = ""
@@ -67,10 +65,9 @@ class SignIn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """A provider, whose tokens are accepted if they are for ``audience`` and signed with one of ``algorithms``. If
-    ``sign_in`` is given, people can sign in through the provider. If ``rate`` is given, each subject may send that many
-    requests a second.
-    """
+    """A provider. Its tokens are accepted if they are for ``audience`` and signed with one of ``algorithms``. If
+    ``sign_in`` is given, people can sign in through the provider. ``rate`` is the number of requests that each subject
+    may send per second, if limited."""
 
     issuer: str
     audience: str

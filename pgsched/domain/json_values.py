@@ -1,11 +1,11 @@
 """Encodes Python values as JSON: payloads, results and checkpoints.
 
-Every type that a handler's annotations may use can be sent and returned, and decodes to an equal value: dataclasses,
-msgspec Structs, pydantic models and dataclasses (by alias), and attrs classes. A Decimal becomes a string, to keep its
-digits. A timedelta becomes an ISO 8601 duration, and bytes become base64. Integers are exact.
+Every type that a handler's annotations may use decodes to an equal value: dataclasses, msgspec Structs, pydantic models
+and dataclasses (by alias), and attrs classes. A Decimal becomes a string, to keep its digits. A timedelta becomes an
+ISO 8601 duration, and bytes become base64. Integers are exact.
 
-NaN and infinity are refused. So are sets, which have no order, and keys that are not strings, except in a field of one
-of the types above.
+NaN and infinity are refused. Sets, which have no order, and keys that are not strings are refused except in fields of
+these types.
 """
 
 import math

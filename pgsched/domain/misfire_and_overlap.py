@@ -1,9 +1,8 @@
-"""Decides which instants of a job run, and which are skipped and why: the claimed instant and any later instants that
-have passed. Also decides what happens to an instant while an earlier run is still running.
+"""Decides which of a job's instants run and which are skipped, and what happens to an instant during an earlier run.
 
-A job has one waiting row, for its next instant. Claiming that row plans the row for the instant after it. If no worker
-ran, or the row was held, further instants may have passed. No instant is silently dropped: each one runs, is in a range
-recorded as skipped, or is decided later because it is not before the successor.
+A job has one waiting row, for its next instant. Claiming this row plans the row for the instant that follows. If no
+worker was running or the row was held, further instants may have passed. No instant is silently dropped: each one runs,
+is recorded as skipped, or is decided later because it is not before the successor.
 """
 
 from dataclasses import dataclass
@@ -65,8 +64,9 @@ def decide_instant(recurrence: Recurrence, rules: Rules, scheduled_for: datetime
 def decide_delayed(recurrence: Recurrence, rules: Rules, scheduled_for: datetime, now: datetime) -> InstantDecision:
     """Decides about a row that had to wait for an earlier run, or that replaces missed instants.
 
-    The row runs however late it is. Otherwise, a job whose rows are always claimed an interval late would never run.
-    With ``QUEUE_ONE``, the instants that have passed in the meantime are skipped; otherwise, they come next.
+    The row runs however late it is, because a job whose rows are always claimed an interval late must still run. With
+    ``QUEUE_ONE``, the instants that have passed in the meantime are skipped. Under any other policy, these instants
+    come next.
     """
     if rules.on_overlap is not OnOverlap.QUEUE_ONE:
         return InstantDecision(runs=True, successor=recurrence.next_instant(scheduled_for))
@@ -108,7 +108,7 @@ def _given_up(
 def _coalesced(
     recurrence: Recurrence, skipped: tuple[SkippedRange, ...], first: datetime, latest: datetime
 ) -> InstantDecision:
-    """Skips the instants from ``first`` to before ``latest``, which comes next instead."""
+    """Skips the instants from ``first`` to before ``latest``. ``latest`` comes next."""
     if first < latest:
         reason = f"coalesced_into {write_instant(latest)}"
         skipped = (*skipped, _range(recurrence, first, latest, reason))

@@ -1,8 +1,7 @@
 """The instants of a recurring job: the instants of all its schedules that are within its bounds and not excluded.
 
-If nothing is excluded, the next instant is the earliest next instant of its schedules. An excluded stretch of time is
-skipped in one step. With excluded patterns, each day is examined as a set of seconds. So even for a job that fires
-every second and is excluded for months, a search costs only microseconds per day.
+If nothing is excluded, the next instant is the earliest next instant of the job's schedules. An excluded stretch of
+time is skipped in one step. With excluded patterns, each day is examined as a set of seconds, which takes microseconds.
 
 A search takes milliseconds, whatever the rules. It tries a number of days on which a schedule fires, and then up to
 five years of consecutive days (fewer if there are many schedules and patterns). Patterns contain no years, so if they
@@ -33,7 +32,7 @@ from pgsched.errors import InvalidSchedule
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EARLIEST, _LATEST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 _RARE = 200  # maximum number of firing days tried, divided by the number of schedules and patterns
-_PATIENCE = 6000  # maximum number of consecutive days tried, divided likewise
+_PATIENCE = 6000  # maximum number of consecutive days tried, divided by the same number
 _LONGEST_PATIENCE = 5 * 366
 _SOME_DAY = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -80,17 +79,13 @@ class Recurrence:
         return found
 
     def fires(self, after: datetime, count: int) -> list[Fire]:
-        """Returns what ``instants`` returns in readable form: on the job's clock, with a note on each instant that a
-        clock change affects.
-        """
+        """Returns the same instants as ``instants``, in readable form: on the job's clock, with a note on each instant
+        that a clock change affects."""
         return [self._fire(at) for at in self.instants(after, count)]
 
     def missed(self, after: datetime, until: datetime) -> Missed | None:
-        """Counts the instants later than ``after`` and no later than ``until``. Returns None if there are none.
-
-        The count is exact, and takes milliseconds for a year of a job that fires every second. With
-        ``after_completion``, returns None, because only the next instant of such a job is known.
-        """
+        """Counts the instants later than ``after`` and no later than ``until``. Returns None if there are none. With
+        ``after_completion``, returns None, because only the next instant of such a job is known."""
         low, high = self._bounded(after + MICROSECOND, until + MICROSECOND)
         if self.after_completion:
             return None
@@ -118,10 +113,8 @@ class Recurrence:
         return {hour: fires for hour, fires in found.items() if fires}
 
     def count_hits(self, moments: Iterable[int]) -> int:
-        """Counts how many of ``moments``, which are sorted microseconds since 1970, are instants of the job.
-
-        With ``after_completion``, returns 0.
-        """
+        """Returns how many of ``moments``, which are sorted microseconds since 1970, are instants of the job. With
+        ``after_completion``, returns 0."""
         if self.after_completion:
             return 0
         low, high = (microseconds(end) for end in (self.starts_at or _EARLIEST, self.ends_at or _LATEST))

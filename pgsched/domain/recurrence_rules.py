@@ -1,8 +1,8 @@
 """Parses the ``rules`` of a recurring job, a JSON object, and fills in their defaults.
 
 The database checks the form of rules too (``interface/jobs/recurrence_rules.sql``), for jobs inserted by SQL. But only
-Python can tell whether a job ever fires under its rules. Rules are checked here before anything is sent, so that a
-mistake does not abort the caller's transaction, and so that ``pgsched jobs preview`` needs no database.
+Python can tell whether a job ever fires under its rules. Rules are checked before anything is sent, so that a mistake
+does not abort the caller's transaction.
 """
 
 from collections.abc import Callable, Mapping
@@ -79,12 +79,13 @@ class Also:
 class Rules:
     """Rules that add, exclude, bound, spread out and make up for a recurring job's instants.
 
-    ``also`` adds instants to those of the job's own schedule, and ``exclude`` removes instants from all of these. The
-    job fires from ``starts_at`` to before ``ends_at``, and at most ``max_runs`` times. Each run starts up to ``jitter``
-    late, or in the emptiest part of ``window``. ``after_completion`` counts the interval from the end of the previous
-    run. Missed instants older than ``catch_up`` are not made up for; None means no limit, or a minute with
-    ``OnMissed.SKIP``. The job is paused after ``pause_after`` consecutive failures, and is deleted ``delete_after`` its
-    end. ``after`` makes each run wait for a run of another job.
+    ``also`` adds instants to the job's own schedule, and ``exclude`` removes instants. The job fires from ``starts_at``
+    to before ``ends_at``. ``max_runs`` is its maximum number of runs. ``jitter`` is the maximum delay of a start; with
+    ``window``, runs start in the emptiest part of the window. ``after_completion`` counts the interval from the end of
+    the previous run. ``catch_up`` is the maximum age of missed instants that are made up for; None means no limit, or a
+    minute with ``OnMissed.SKIP``. ``pause_after`` is the number of consecutive failures that pause the job.
+    ``delete_after`` is the time from the job's end to its deletion. ``after`` makes each run wait for a run of another
+    job.
     """
 
     also: tuple[Also, ...] = ()
@@ -117,8 +118,8 @@ _known = Memo[Rules](16 * 1024 * 1024)
 def parse_rules(raw: bytes | str | Mapping[str, Any] | None) -> Rules:
     """Parses the rules in a JSON object. None means the defaults; a key that is missing or null also means its default.
 
-    Memoised by text. Raises InvalidSchedule for an unknown key, a wrong type, a value out of range, or keys that
-    contradict each other. The message names the key and says what to write.
+    Memoised by text. Raises InvalidSchedule, with what to write instead, for an unknown key, a wrong type, a value out
+    of range, or contradictory keys.
     """
     if raw is None:
         return NO_RULES
@@ -154,9 +155,8 @@ def _read(raw: bytes | str) -> Rules:
 
 
 def _check_completion(given: dict[str, Any]) -> None:
-    """Refuses rules that contradict ``after_completion``. If each instant depends on the end of a run, no instant can
-    be added, excluded or missed.
-    """
+    """Refuses rules that contradict ``after_completion``. With it, each instant depends on the end of a run, so no
+    instant can be added, excluded or missed."""
     if given.get("after_completion") is not True:
         return
     for key in ("also", "exclude", "jitter", "window", "on_overlap", "on_missed", "catch_up", "after"):

@@ -11,8 +11,8 @@ Payers = frozenset[str]
 
 
 class Turns(Generic[_Waiting]):
-    """The waiting items, by payers. Payers take turns, and the items of the same payers are served first in, first
-    out."""
+    """The waiting items, by payers. Payers take turns. The items of the same payers are served in the order in which
+    they were added."""
 
     def __init__(self) -> None:
         self._waiting: OrderedDict[Payers, deque[_Waiting]] = OrderedDict()
@@ -35,9 +35,8 @@ class Turns(Generic[_Waiting]):
     def take(
         self, may: Callable[[Payers], bool] = lambda _: True, *, has: Callable[[Payers], float] = lambda _: 0.0
     ) -> tuple[Payers, _Waiting] | None:
-        """Chooses the payers with the lowest ``has`` among those for which ``may`` is true, and removes and returns
-        their next item. Returns None if no item may be taken.
-        """
+        """Chooses the payers with the lowest ``has`` among those for which ``may`` is true. Removes and returns their
+        next item, or returns None if no item may be taken."""
         payers = min((one for one in self._waiting if may(one)), key=has, default=None)
         if payers is None:
             return None

@@ -1,7 +1,6 @@
 """Checks that the parts of a scheduling request fit together.
 
-``check_request`` in the database makes the same checks for SQL callers. ``domain/recurrence_rules.py`` explains why
-Python also makes them.
+``check_request`` in the database makes the same checks for SQL callers.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
 """Spreads the starts of jobs, so that jobs do not all start at once.
 
-The value of ``H`` in a cron expression and the delay of a start by ``jitter`` or ``window`` are derived from the job's
-identity. So every worker that plans a row arrives at the same result. No run starts after the job's next instant, so
-runs stay in order.
+The value of ``H`` in a cron expression is derived from the job's identity. So is the delay of a start by ``jitter`` or
+``window``. Every worker that plans a row thus arrives at the same result. No run starts after the job's next instant,
+so runs stay in order.
 """
 
 import re
@@ -28,9 +28,10 @@ def identity_of(client: str, key: str | None, id: object) -> str:
 def resolve_hashes(expression: str, identity: str) -> str:
     """Replaces each ``H`` in a cron expression with values that depend only on the identity.
 
-    ``H`` becomes one value of the field; for a day of the month, one that every month has. ``H(a-b)`` becomes one value
-    from a to b. ``H/n`` and ``H(a-b)/n`` become every n-th value, beginning with one of the first n. An expression
-    without ``H`` is returned unchanged. Raises InvalidSchedule for a range or step that the field does not have.
+    ``H`` becomes a value of the field or, for the day of the month, a day that every month has. ``H(a-b)`` becomes a
+    value from a to b. ``H/n`` and ``H(a-b)/n`` become every n-th value, beginning with one of the first n. An
+    expression without ``H`` is returned unchanged. Raises InvalidSchedule for a range or step that the field does not
+    have.
     """
     fields = expression.upper().split()
     if not 5 <= len(fields) <= 6 or not any(item.startswith("H") for field in fields for item in field.split(",")):
@@ -88,11 +89,8 @@ def slots(instant: datetime, window: timedelta, following: datetime | None, coun
 def emptiest(
     identity: str, instant: datetime, window: timedelta, counts: Sequence[int], following: datetime | None = None
 ) -> datetime:
-    """Returns a start in the slot of the window that has the fewest waiting rows. ``counts`` has the number of waiting
-    rows in each slot.
-
-    If several slots are equally empty, draws one. Then draws a start within the slot.
-    """
+    """Returns a start in the slot of the window that has the fewest waiting rows. ``counts`` contains the number of
+    waiting rows in each slot. The identity decides among equally empty slots, and where in the slot the start is."""
     fewest = [n for n, waiting in enumerate(counts) if waiting == min(counts)]
     chosen = fewest[_drawn(identity, instant, "slot") % len(fewest)]
     width = _width(instant, window, following)

@@ -95,7 +95,7 @@ def version_in_use(places: Sequence[str] | None = None) -> str | None:
     """Returns the version of the time zone rules, such as ``2025b``, or None if it is unknown. ``places`` defaults to
     ``zoneinfo.TZPATH``.
 
-    As in zoneinfo, the first place that contains a zone counts or, if none does, the package ``tzdata``.
+    Like zoneinfo, uses the first place that contains a zone or, if there is none, the package ``tzdata``.
     """
     for place in map(Path, zoneinfo.TZPATH if places is None else places):
         if (place / _SOME_ZONE).is_file():

@@ -1,7 +1,7 @@
 """The trace that an execution belongs to, in W3C Trace Context format.
 
 If pgsched records no spans, it passes the caller's ``traceparent`` on unchanged. Tracing tools then show the effects of
-an execution below the span that scheduled it. If pgsched invented a span id, the tools would have no such span.
+an execution below the span that scheduled it. An invented span id would refer to a span that does not exist.
 """
 
 import random

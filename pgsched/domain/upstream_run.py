@@ -1,9 +1,9 @@
 """Decides which run of another job a run waits for, and what happens to the waiting run.
 
-Both runs belong to the same hour, day, week or month on the waiting job's clock. Of the other job's runs in that
-period, the last one at or before the waiting run's instant is chosen, or otherwise the first one after the instant.
-This is decided when the instant has come, and again after each wait, because the other job may have been edited, paused
-or deleted in the meantime.
+Both runs belong to the same hour, day, week or month on the waiting job's clock. The run waits for the other job's last
+run in that period at or before the run's own instant or, if there is none, for the first run after the instant. The
+decision is made when the instant has come, and again after each wait, because the other job may have been edited,
+paused or deleted in the meantime.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Parses notifications on the workers' channel, for workers and the API.
 
-Any login can send a notification, so a notice is only a hint: it can only bring forward a poll. A text in any unknown
-form is ignored, and every instant is clamped to the range that a row can have.
+Any login can send a notification, so a notice can do no more than bring forward a poll. A text in an unknown form is
+ignored, and every instant is clamped to the range that a row can have.
 """
 
 import re

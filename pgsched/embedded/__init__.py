@@ -2,9 +2,9 @@
 
 The data directory holds ``cluster`` (PostgreSQL's files), ``password``, ``port``, ``postgres.log`` and ``lock``.
 
-- The server's parent is the process that holds ``lock`` (flock). The parent writes the database's address into
-  ``lock``, and the kernel releases the lock when the parent ends. If the parent is killed, the ``lifeline`` stops the
-  server. If both are killed, the server keeps running without a lock until the next start stops it.
+- The server's parent is the process that holds ``lock`` (flock). The kernel releases the lock when the parent ends. If
+  the parent is killed, the ``lifeline`` stops the server. If both are killed, the server keeps running until the next
+  start stops it.
 - The server has its own session, so Ctrl-C in a terminal reaches only the parent, which drains and then stops the
   server.
 - A killed server leaves a ``postmaster.pid`` and sometimes backends, neither of which prevents the next start. The

@@ -27,8 +27,8 @@ class ServerAccount:
 
 
 def account_for(cluster: Path) -> ServerAccount | None:
-    """Returns the account to run a cluster's server as, or None if this process is not root: the server then runs as
-    this process's account."""
+    """Returns the account to run a cluster's server as. Returns None if this process is not root, because the server
+    then runs as this process's account."""
     if os.geteuid() != 0:
         return None
     if cluster.exists() and (owner := cluster.stat()).st_uid != 0:
@@ -59,9 +59,9 @@ def reachable(directory: Path, account: ServerAccount | None) -> Iterator[tuple[
     """Yields a path by which a process of the account can reach the directory, and that process's ``subprocess``
     options.
 
-    The path uses a descriptor opened by root, so the permissions of parent directories do not matter. Making the
-    directory the working directory would not work: PostgreSQL 15 changes to another directory to resolve its own path,
-    and could not change back.
+    The path uses a descriptor opened by root, so the permissions of parent directories do not matter. Changing into the
+    directory would not be enough: PostgreSQL 15 leaves its working directory to resolve its own path, and could not
+    change back.
     """
     options = process_options(account)
     if account is None or sys.platform != "linux":

@@ -37,7 +37,7 @@ def major_of(bin_dir: Path, account: ServerAccount | None) -> int:
 
 
 def runnable(bin_dir: Path, account: ServerAccount | None) -> Path:
-    """Returns ``bin_dir`` or, if the account cannot read it, the same directory in a copy of the installation."""
+    """Returns ``bin_dir`` or, if the account cannot read it, its counterpart in a copy of the installation."""
     if not (bin_dir / "postgres").exists():
         raise EmbeddedPostgresError(f"PostgreSQL cannot run from {bin_dir}: it contains no program named postgres")
     try:

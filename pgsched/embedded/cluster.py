@@ -53,8 +53,8 @@ def refuse_other_major(cluster: Path, major: int) -> None:
 
 
 def recorded_pid(cluster: Path) -> int:
-    """Returns the recorded process id of the cluster's server, or 0 if none is recorded. The server may be running or
-    may have been killed."""
+    """Returns the recorded process id of the cluster's server, which may have been killed. Returns 0 if no id is
+    recorded."""
     recorded = _pid_file(cluster)
     text = recorded[0].lstrip("-") if recorded else ""  # negative for a single-user server, started by hand
     return int(text) if text.isdigit() else 0
@@ -65,9 +65,8 @@ def remove_stale_pid_file(cluster: Path) -> None:
 
     Must be called only while no server started by pgsched runs on the cluster. PostgreSQL assumes that any process with
     the recorded id is the server, even if a different process has reused the id, or the dead server is still a zombie.
-    PostgreSQL also refuses to start if the file is empty or corrupt, which may happen in a power failure. A file whose
-    id belongs to no process is kept: it is harmless, and PostgreSQL uses it to find the shared memory of remaining
-    backends.
+    PostgreSQL also refuses to start if the file is empty or corrupt, for example after a power failure. A file whose id
+    belongs to no process is kept, because PostgreSQL uses it to find the shared memory of remaining backends.
     """
     recorded = cluster / "postmaster.pid"
     pid = recorded_pid(cluster)

@@ -34,9 +34,8 @@ def announce(descriptor: int, url: str) -> None:
 
 
 def running_url(directory: Path) -> str | None:
-    """Returns the address announced by the process that holds this data directory's lock, or None if there is none.
-    Only the lock proves that the process is alive; the file's content does not.
-    """
+    """Returns the address announced by the process that holds this data directory's lock, or None if no process holds
+    it. The content of the lock file alone does not prove that the process is alive."""
     try:
         descriptor = os.open(directory / "lock", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

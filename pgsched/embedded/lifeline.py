@@ -2,8 +2,8 @@
 
 A shell reads from a pipe whose other end only the parent holds. When the parent ends for any reason, the kernel closes
 that end. The shell then requests a shutdown that waits for open sessions, so that workers can still record finished
-work, and 15 seconds later a shutdown that ends the sessions. The shell runs as the server's account, so it can signal
-only that account's processes. If the shell is killed too, the next start finds the server and stops it.
+work. 15 seconds later, it requests a shutdown that ends the sessions. The shell runs as the server's account, so it can
+signal only that account's processes.
 """
 
 import subprocess

@@ -44,10 +44,8 @@ def shut_down(pid: int, gone: Callable[[], bool]) -> None:
 
 
 def end_orphans(name: str) -> None:
-    """Kills the backends left by the dead server with this name. They could hold its memory and locks for a long time.
-
-    All committed data is in the write-ahead log, and open transactions ended with the server anyway.
-    """
+    """Kills the backends left by the dead server with this name, which could hold its memory and locks for a long time.
+    No data is lost: all committed data is in the write-ahead log, and open transactions ended with the server."""
     if not _PROCESSES.is_dir():
         return
     for entry in _PROCESSES.iterdir():
@@ -57,7 +55,7 @@ def end_orphans(name: str) -> None:
 
 
 def within(seconds: float, happened: Callable[[], bool]) -> bool:
-    """Waits up to ``seconds`` for ``happened`` to return true. Returns False if the time runs out."""
+    """Waits for ``happened`` to return true. Returns False if that takes more than ``seconds``."""
     deadline = time.monotonic() + seconds
     while not happened():
         if time.monotonic() > deadline:

@@ -34,7 +34,7 @@ _SETTINGS = {
     "log_timezone": "UTC",
 }
 _START_TIMEOUT = 300.0  # a crash recovery replays up to max_wal_size
-_RETRY_TIMEOUT = 15.0  # a killed server's backends end when they next wait
+_RETRY_TIMEOUT = 15.0  # the backends of a killed server end at their next wait
 _NAME_PREFIX = "pgsched-"
 _PASSING = "Address already in use", "is still in use", 'lock file "postmaster.pid" already exists'
 """Errors that prevent a start only briefly: another program has just taken the port, backends are still running, or a
@@ -46,8 +46,8 @@ class EmbeddedPostgres:
     """One PostgreSQL server on one data directory, started and stopped by this process. All methods block.
 
     ``bin_dir`` contains `initdb` and `postgres` of version 15 to 18, by default those of the wheel. ``settings``
-    override the defaults. A free port is chosen once and kept. Raises Conflict if another server uses the directory,
-    and EmbeddedPostgresError if the server cannot start for another reason.
+    override the defaults. A free port is chosen once and kept. Starting raises Conflict if another server uses the
+    directory, and EmbeddedPostgresError if the server cannot start for another reason.
 
         with EmbeddedPostgres(Path(".pgsched")) as server:
             connection = psycopg.connect(server.url)
@@ -238,7 +238,7 @@ class EmbeddedPostgres:
         return process.poll() is None
 
     def _choose_port(self, wanted: int | None) -> int:
-        """Returns ``wanted`` if given; otherwise the stored port if it is free, or else a new one."""
+        """Returns ``wanted`` if given, or else the stored port if it is free, or else a new port."""
         if wanted is not None:
             if not processes.is_free(wanted):
                 raise EmbeddedPostgresError(f"port {wanted} of 127.0.0.1 is already in use")

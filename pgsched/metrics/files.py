@@ -1,7 +1,7 @@
 """Collects the counts of one command's processes. Each process writes a file, and one process reads all files.
 
-Files outlive the processes that wrote them, so a killed process loses at most the counts of its last second. Each
-command creates a new directory that only the command's user can access.
+Files outlive their processes, so a killed process loses at most the counts of its last second. Each command creates a
+new directory that only its user can access.
 """
 
 import contextlib
@@ -85,8 +85,8 @@ class Reading:
             return found
 
     def _add(self, file: Path, found: Counts) -> bool:
-        """Adds a file's counts to ``found``, and returns whether its process is still active. If the process has ended,
-        adds the counts to those of ended processes instead, and deletes the file."""
+        """Adds a file's counts to ``found``, and returns whether the process is still active. If the process has ended,
+        adds the counts to those of ended processes, and deletes the file."""
         number = self._numbers.get(file.name)
         with contextlib.suppress(FileNotFoundError, msgspec.DecodeError):
             counted, written_at = _decode(file.read_bytes()), file.stat().st_mtime

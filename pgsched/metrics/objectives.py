@@ -1,8 +1,7 @@
 """Counts all attempts and late attempts of clients that have an objective, by reading the rollups.
 
-A minute's rollup may still change after the minute: workers add their counts every few seconds, or later if they cannot
-reach the database. So the most recent minutes are read again each time, and older minutes are added up here. Counts
-start when the API starts, and never decrease.
+Workers add their counts every few seconds, or later if they cannot reach the database. So the most recent minutes are
+read again each time, and only older minutes are added up here. Counts start when the API starts, and never decrease.
 """
 
 from dataclasses import dataclass

@@ -70,7 +70,7 @@ _HANDLER_CONNECTIONS = 10
 class Containment:
     """How a worker contains handlers that may end or block its process. ``start_child`` starts a child process in which
     such handlers are called. ``drain`` drains the worker's process. ``process_exit`` ends the process when it can no
-    longer work; it is None if the worker must not end its process."""
+    longer work, or is None if the worker must not end its process."""
 
     start_child: StartChild | None = None
     drain: Callable[[], None] | None = None
@@ -82,8 +82,8 @@ NO_CONTAINMENT = Containment()
 
 class Assembly:
     """All parts of a worker, not yet running. ``instance`` is the name of the worker's database sessions, and ``url``
-    connects under that name. If ``warms`` is true, statements are planned in advance. Raises InvalidSettings if a
-    setting is missing or invalid."""
+    contains that name. If ``warms`` is true, statements are planned in advance. Raises InvalidSettings if a setting is
+    missing or invalid."""
 
     def __init__(
         self,

@@ -81,9 +81,9 @@ class Worker:
     def broken(self) -> str | None:
         """The names of parts that should run until the drain but have ended, or None if all are running.
 
-        The settler also counts as ended if it has settled nothing for long although the database can be reached. A
-        handler may have closed its sessions, and while this worker renews its leases, no other worker delivers the
-        rows.
+        The settler also counts as ended if it has settled nothing for long although the database can be reached, for
+        example because a handler closed the settler's sessions. While this worker renews its leases, no other worker
+        delivers the rows.
         """
         settler, renewer = self.parts.settler, self.parts.renewer
         named = {service.name: task for service, task in zip(self.services, self._tasks, strict=True)}

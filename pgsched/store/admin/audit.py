@@ -17,8 +17,8 @@ class AuditEntry:
     """A row of the audit log. ``before`` and ``after`` hold the values that changed; ``before`` is None for a new
     object, and ``after`` for a deleted one. ``client`` is the owner, or None if more than one client is affected.
 
-    ``actor`` is the name that the caller gave, ``authenticated`` the subject that the API authenticated; ``login``,
-    ``process`` and ``transaction`` identify the database session.
+    ``actor`` is the name that the caller gave, and ``authenticated`` is the subject that the API authenticated.
+    ``login``, ``process`` and ``transaction`` identify the database session.
     """
 
     id: int

@@ -103,8 +103,8 @@ async def rotate_signing_secret(
     """Replaces a client's signing secret and returns the new one, which is not shown again. Former secrets stay valid
     for ``keep_for``.
 
-    Raises InvalidInput for an invalid signing secret, and Conflict if no keys are configured to seal it with, or if too
-    many secrets are still valid.
+    Raises InvalidInput for an invalid signing secret, and Conflict if no sealing keys are configured or too many
+    secrets are still valid.
     """
     made = new_signing_secret() if secret is None else secret
     parse_signing_secret(made)

@@ -48,7 +48,7 @@ class HoldPolicy:
 
     async def carry_out(self, lend: Lend, *, cancels: bool = True, within: float = inf) -> ReleasedInstallation:
         """Holds the installation if it is not held yet, applies the policy, and releases the installation. If
-        ``cancels`` is False, workers do the cancelling, as in any bulk operation.
+        ``cancels`` is False, workers cancel executions, as in any bulk operation.
 
         Stops after ``within`` seconds. Each step is a transaction of its own, so the work can be interrupted at any
         moment and resumed. Raises Conflict if the bulk operation is stopped before it has finished.
@@ -96,11 +96,9 @@ class HoldPolicy:
 
 
 async def spread(lend: Lend, rate: float, *, until: float = inf) -> tuple[int, bool]:
-    """Reschedules due executions from now on, ``rate`` a second, in the order in which they were due.
-
-    Returns how many it moved, and whether it has moved all of them. Stops at ``until`` (monotonic clock), and can be
-    resumed.
-    """
+    """Reschedules due executions, in the order in which they were due. ``rate`` is the number that start per second.
+    Returns the number rescheduled, and whether all have been rescheduled. Stops at ``until`` (monotonic clock), and can
+    be resumed."""
     async with lend() as connection:
         places = await rows(connection, SimpleNamespace, "admin/overdue_partitions")
     apart, moved = timedelta(seconds=len(places) / rate), 0

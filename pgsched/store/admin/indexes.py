@@ -1,8 +1,8 @@
 """Rebuilds indexes that were dropped or left unfinished, without interrupting anything else.
 
-Each index is built concurrently, so no reader or writer waits for it. PostgreSQL cannot do this for a partitioned
-table, so each partition's index is built concurrently and then attached to the table's index. An interrupted build is
-resumed.
+Indexes are built concurrently, so no reader or writer waits. PostgreSQL cannot build an index of a partitioned table
+concurrently, so each partition's index is built separately and then attached to the table's index. An interrupted build
+is resumed.
 """
 
 import time
@@ -22,10 +22,8 @@ _AT_ONCE = waiting_for_locks("100ms")
 
 def rebuild_indexes(url: str) -> list[str]:
     """Rebuilds the indexes that the last migration recorded but the database lacks, and missing partition tables,
-    without which nothing in their queue is claimed. Returns the names of everything it rebuilt.
-
-    Raises Unavailable if another session's lock prevents this, and keeps what it has built until then.
-    """
+    without which nothing in their queue is claimed. Returns the names of everything rebuilt. Raises Unavailable if
+    another session's lock stops the rebuilding. What has been rebuilt by then is kept."""
     with connect(url) as connection:
         connection.autocommit = True
         connection.execute(session_of_command(connection))
@@ -68,9 +66,8 @@ def _concurrently(definition: str) -> str:
 
 
 def _run(connection: Connection, text: str, *, at_once: bool = False) -> None:
-    """Runs a statement. With ``at_once``, it waits only briefly for its lock and then tries again, because other
-    sessions queue behind a session that waits for such a lock.
-    """
+    """Runs a statement. With ``at_once``, each try waits only briefly for the lock, because other sessions queue behind
+    a session that waits for such a lock."""
     deadline = time.monotonic() + at_the_most()
     connection.execute(_AT_ONCE if at_once else waiting_for_locks("60s"))
     while True:

@@ -1,12 +1,12 @@
 """Creates the logins for ``pgsched up``, so that nothing it starts runs as a superuser.
 
-``pgsched up`` migrates as the role it is given. If that role is a superuser, the workers log in as a member of only
-``pgsched_worker``, and the API as a member of ``pgsched_api``. The client ``default`` gets a role of its own, which
-calls the functions of its ``sql:`` targets.
+``pgsched up`` migrates as the role that it is given. If this role is a superuser, the workers log in as a member of
+only ``pgsched_worker``, and the API as a member of ``pgsched_api``. The client ``default`` gets a role of its own,
+which calls the functions of its ``sql:`` targets.
 
 Passwords are kept in a libpq password file that only its owner can read. The addresses passed to processes name this
-file, so no password is on a command line or in an environment. Logins are created once for each such file and named
-after their purpose: ``pgsched_up``, or ``pgsched_up_`` and some digits if that name belongs to another file.
+file, so no password is on a command line or in an environment. Each password file has its own logins. Their names begin
+with ``pgsched_up``, followed by some digits if the plain name belongs to another file.
 """
 
 import fcntl
@@ -66,8 +66,8 @@ def let_act_as_api(url: str) -> None:
 
 
 def make_logins(url: str, passwords: Path, *, is_ours: bool) -> Logins:
-    """Creates the logins that the file does not contain yet, as the superuser of this address, and checks that the
-    workers can log in.
+    """Creates the logins that the password file does not contain yet, and checks that the workers can log in. The
+    address must be a superuser's.
 
     If the cluster ``is_ours``, existing roles with those names are reused, workers may create tables and functions in
     the schema public, and other logins are kept from filling the server's lock table. Raises OSError or psycopg.Error,
@@ -92,7 +92,7 @@ def make_logins(url: str, passwords: Path, *, is_ours: bool) -> Logins:
 
 
 def as_login(url: str, role: str, passwords: Path) -> str:
-    """Returns the address with another login, whose password is in the file."""
+    """Returns the address with another login, whose password is in the password file."""
     return _address(url, quote(role), [f"passfile={quote(str(passwords.absolute()))}"])
 
 
@@ -142,9 +142,8 @@ def _name_of(name: str, taken: set[str], entries: dict[str, str], *, is_ours: bo
 
 @contextmanager
 def _entries(passwords: Path) -> Iterator[dict[str, str]]:
-    """Yields the file's passwords by role, and writes them back if they have changed when the block ends. Other
-    processes wait until then.
-    """
+    """Yields the passwords in the file, by role. If the block changes them, they are written back when it ends. Other
+    processes wait until the block ends."""
     passwords.parent.mkdir(parents=True, exist_ok=True)
     with os.fdopen(open_own(passwords), "r+", encoding="utf-8") as file:  # libpq ignores a file that others can read
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -54,9 +54,8 @@ def migrate(url: str, *, anew: bool = False) -> list[str]:
 
 
 def _upgrade(url: str) -> None:
-    """Runs the versions and replaces the interface, in one transaction. If it cannot get a lock while holding others,
-    it rolls back and starts again.
-    """
+    """Runs the versions and replaces the interface, in one transaction. If a lock is unavailable while others are held,
+    rolls back and starts again."""
     deadline = time.monotonic() + at_the_most()
     while True:
         try:

@@ -1,13 +1,12 @@
 """Replaces functions, views, triggers and rights while everything else continues.
 
-A record says which release made them, at which migration and for which roles. If they match what this release would
-make, nothing is changed and no lock is taken. If a later release made them, this release refuses to replace them,
-because running processes may need them. Otherwise, all tables are locked together while they are replaced, which takes
-a fraction of a second. A session that waits for a table lock makes all others queue behind it, so each wait is brief:
-if a lock is unavailable, all locks are released, and another attempt follows.
+Together, these objects are the interface. A record says which release made the interface, at which migration and for
+which roles. If the interface is already this release's, nothing is changed and no lock is taken. An interface made by a
+later release is not replaced, because running processes may need it.
 
-Before a version migrates the tables, the same locks are taken in the same way. They are kept until the transaction
-ends, so neither the version nor the replacement after it waits for a lock while holding locks that others need.
+In all other cases, all tables are locked for a fraction of a second. A session that waits for a table lock makes all
+others queue behind it, so each wait is brief: if a lock is unavailable, all locks are released before the next try. A
+version that migrates the tables takes the same locks first, and keeps them until the transaction ends.
 """
 
 import hashlib

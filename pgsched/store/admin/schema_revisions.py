@@ -1,12 +1,11 @@
 """Lists the schema revisions in this release, and checks whether a database is at the newest.
 
-Revisions are read from the version files as text, because importing Alembic, which applies them, takes longer than
-importing everything else that a worker or the API needs.
+Revisions are read from the version files as text, because importing Alembic takes long.
 
 A process of an earlier release works on a later schema as long as nothing it uses has been removed. In ``serves_from``,
 each version names the revision of the oldest release whose processes still work. A version that only adds something
-repeats the value of the version before it; a version that removes something names a later revision. Migrations record
-the value in the database, because the earlier release does not have the version's file.
+repeats the previous version's value; a version that removes something names a later revision. Migrations record the
+value in the database, because the earlier release does not have the version's file.
 """
 
 import ast
@@ -94,7 +93,8 @@ async def is_served(connection: psycopg.AsyncConnection[Any], found: Sequence[st
 
 
 def serves(found: Sequence[str], since: str | None) -> bool:
-    """Whether this release works on a schema that is at these later revisions and serves releases from ``since`` on."""
+    """Whether this release works on a schema at these later revisions. ``since`` is the revision of the oldest release
+    that the schema serves."""
     return is_newer(found) and since in known_revisions()
 
 
@@ -113,7 +113,7 @@ def newest_of(found: Sequence[str]) -> str | None:
 
 
 def mismatch(found: Sequence[str]) -> SchemaMismatch:
-    """Returns an error that says what to do about a database that is at these revisions instead of this release's."""
+    """Returns an error that says what to do about a database that is not at this release's revision but at these."""
     there = ", ".join(found) or "no revision"
     if is_newer(found):
         return SchemaMismatch(

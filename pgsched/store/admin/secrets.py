@@ -44,10 +44,9 @@ async def put(
     hosts: Sequence[str] | None = None,
     actor: str | None,
 ) -> bool:
-    """Stores a secret that may be sent only to ``hosts``; None keeps the hosts of an existing secret, and means no
-    hosts for a new one. Returns False if it replaced an existing secret. Raises InvalidInput and Refused, and Conflict
-    if no sealing keys are configured or there are too many secrets.
-    """
+    """Stores a secret that may be sent only to ``hosts``. None keeps the hosts of an existing secret, and means no
+    hosts for a new secret. Returns False if an existing secret was replaced. Raises InvalidInput and Refused, and
+    Conflict if no sealing keys are configured or there are too many secrets."""
     check_secret(name, text)
     sealed = sealing(ring).seal(client, name, text)
     given = None if hosts is None else list(hosts)
@@ -68,9 +67,8 @@ async def look_up(connection: AsyncConnection[Any], wanted: Collection[tuple[str
 
 
 async def reseal_all(connection: AsyncConnection[Any], ring: KeyRing | None) -> int:
-    """Reseals all secrets that are not sealed with the first key, and returns their number. If a secret's key is
-    missing, raises CannotOpen, which names the secret.
-    """
+    """Reseals all secrets that are not sealed with the first key, and returns their number. Raises CannotOpen, which
+    names the secret, if a secret's key is missing."""
     keys, done, last = sealing(ring), 0, Sealed(client_id="", name="", sealed=b"")
     while found := await rows(connection, Sealed, "admin/sealed_secrets", signing=SIGNING, **_place(last)):
         for row in found:

@@ -3,9 +3,9 @@ interface.
 
 Tables are migrated, and their versions are frozen. Functions, views, triggers and rights are *replaced* after every
 upgrade from ``interface/*.sql``, in the same transaction. An organisation with its own Alembic environment calls
-``before_upgrade`` and ``after_upgrade`` around ``context.run_migrations()`` there. Its own versions may rely on the
-settings of its sessions, but pgsched's versions must not. So each of pgsched's versions runs with pgsched's session
-settings, and the earlier settings are restored afterwards.
+``before_upgrade`` and ``after_upgrade`` around ``context.run_migrations()``. The organisation's versions may rely on
+its session settings, but pgsched's must not. So each of pgsched's versions runs with pgsched's settings, and the
+earlier settings are restored afterwards.
 """
 
 import re
@@ -77,9 +77,9 @@ def _driver() -> psycopg.Connection[Any]:
 
 
 def before_upgrade() -> None:
-    """Creates the schema and, if the migrating role may, the roles. From then on, no other migration can run. Locks the
-    tables if a version will run on them. Does nothing for a read-only command, such as ``alembic current``.
-    """
+    """Creates the schema and, if the migrating role may, the roles. Prevents other migrations until the transaction
+    ends. Locks the tables if a version will run on them. Does nothing for a read-only command, such as ``alembic
+    current``."""
     if not _migrates():
         return
     with pinned():

@@ -15,10 +15,10 @@ from pgsched.store.lookup.now import MOST, QUEUES, Edge, edges_of_queues
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerRow:
-    """A worker. ``delivers`` lists its handlers and the kinds of targets that it can call; ``concurrency`` is how many
-    executions it runs at once; ``state`` is ``active``, ``draining`` (it begins nothing more) or ``lost``. ``in_hand``
-    is counted among the oldest due executions of each partition; if ``cut``, there may be more.
-    """
+    """A worker. ``delivers`` lists its handlers and the kinds of targets that it can call. ``concurrency`` is the
+    number of executions that it runs at once. ``state`` is ``active``, ``draining`` (the worker begins nothing more) or
+    ``lost``. ``in_hand`` is counted among the oldest due executions of each partition; if ``cut``, there may be
+    more."""
 
     id: int
     name: str

@@ -15,11 +15,11 @@ from pgsched.store.core.sql import statement
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredWorker:
-    """A worker as other workers see it. ``served`` and ``paused`` are first partitions of queues; ``delivers`` lists
-    its capabilities (``domain.capability``); instants are in seconds, by the database's clock.
+    """A worker as other workers see it. ``served`` and ``paused`` are the first partitions of queues. ``delivers``
+    lists the worker's capabilities. Instants are in seconds, by the database's clock.
 
-    ``held`` is the reason why the installation is held, or None. A worker is ``gone`` if it has no sessions left,
-    ``lost`` once it has been declared lost and its rows may be taken back, and ``draining`` if it must begin nothing
+    ``held`` is the reason why the installation is held, or None. ``gone`` means that the worker has no sessions left,
+    ``lost`` that it has been declared lost and its rows may be taken back, and ``draining`` that it must begin nothing
     more.
     """
 
@@ -83,9 +83,8 @@ async def watch(connection: AsyncConnection[Any]) -> list[RegisteredWorker]:
 
 
 async def declare_lost(connection: AsyncConnection[Any], found: Sequence[RegisteredWorker]) -> list[int]:
-    """Declares these workers lost, except those that have renewed since they were read. Returns the numbers of those
-    declared lost.
-    """
+    """Declares these workers lost, except those that have renewed since they were read. Returns the numbers of the lost
+    workers."""
     named = {"workers": [worker.id for worker in found], "ends": [worker.expires_at for worker in found]}
     return await column(connection, "admin/declare_lost", **named)
 
@@ -115,8 +114,7 @@ async def served(connection: AsyncConnection[Any], queues: Sequence[str]) -> Ser
 
 async def watch_queues(connection: AsyncConnection[Any], worker: int, partitions: Iterable[int]) -> bool:
     """Announces that a worker will poll the queues of these partitions for a while. Returns False if another worker
-    already polls them.
-    """
+    already polls these queues."""
     parameters = {"worker": worker, "queues": _numbers(partitions)}
     cursor = await connection.execute(statement("admin/watch_queues"), parameters)
     if all(row[0] for row in await cursor.fetchall()):

@@ -1,8 +1,7 @@
 """Carries out bulk operations in chunks, each in a transaction that records its progress.
 
-So a crash between two chunks loses and repeats nothing, however many workers there are. A backfill's rows are planned
-at most ``AHEAD`` before they fire, so that other due executions run in between and little has to be undone if the
-backfill is cancelled.
+So a crash loses and repeats nothing, however many workers there are. A backfill's rows are planned at most ``AHEAD``
+before they fire, so that other executions run in between, and little has to be undone if the backfill is cancelled.
 """
 
 import asyncio
@@ -22,9 +21,8 @@ from pgsched.store.core.query import column, rows
 from pgsched.store.core.sql import statement
 
 MOST = 50
-"""Maximum rows changed per chunk. Each row uses a subtransaction; with more subtransactions than PostgreSQL caches,
-every other session would slow down.
-"""
+"""Maximum number of rows changed per chunk. Each row uses a subtransaction; more subtransactions than PostgreSQL caches
+would slow down every other session."""
 _PLANNED = 250
 AHEAD = timedelta(seconds=2)
 NOTHING = Chunk(0, more=False, finished=False)

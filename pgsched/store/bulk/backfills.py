@@ -1,7 +1,6 @@
 """Counts the instants that a backfill would run.
 
-An instant counts as run if history contains its success. If history does not keep successes, or no longer keeps that
-success, the instant counts as not run.
+An instant counts as run only if history still contains its success. Some histories keep no successes.
 """
 
 import asyncio
@@ -26,7 +25,7 @@ MICROSECOND = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Range:
-    """The instants of a job from ``start`` up to, but not including, ``end``."""
+    """The instants of a job from ``start`` to before ``end``."""
 
     job_id: UUID
     start: datetime

@@ -19,9 +19,9 @@ COUNTED_WITHIN = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BulkAsked:
-    """How many executions or jobs a filter selects. ``id`` is None after a dry run. If not ``complete``, time ran out
-    after counting ``matched``. ``skipped`` is how many instants have succeeded according to history.
-    """
+    """The number of executions or jobs that a filter selects. ``id`` is None after a dry run. If not ``complete``, time
+    ran out after counting ``matched``. ``skipped`` is the number of instants that have succeeded according to
+    history."""
 
     id: UUID | None
     matched: int
@@ -33,10 +33,10 @@ class BulkAsked:
 class BulkOperation:
     """A bulk operation and its progress.
 
-    ``total`` is how many rows the filter selected, or None if there was no time to count them. The ``skipped`` rows had
-    begun, ended or stopped matching when their turn came; the ``failed`` rows could not be changed. An instant of a
+    ``total`` is the number of rows that the filter selected, or None if counting took too long. The ``skipped`` rows
+    had begun, ended or stopped matching when their turn came. The ``failed`` rows could not be changed. An instant of a
     backfill is ``done`` once it has a row. ``reason`` says what the operation waits for, or why it was stopped. An
-    operation without a ``rate`` was done at once.
+    operation without a ``rate`` was carried out at once.
     """
 
     id: UUID

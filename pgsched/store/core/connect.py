@@ -23,9 +23,7 @@ _PREPARED = 1000  # statement texts: a few dozen per queue, each for one partiti
 
 
 def signed(url: str, instance: str) -> str:
-    """Returns the address with the worker's instance name added, by which other workers see that the worker is
-    alive.
-    """
+    """Adds the worker's instance name to the address. Other workers see from this name that the worker is alive."""
     return make_conninfo(url, **{_INSTANCE: instance})
 
 
@@ -33,15 +31,14 @@ async def connect(url: str, role: str, *, raw: bool = True, patience: LiteralStr
     """Opens a connection for one role of a worker, in autocommit and with prepared statements. If ``raw``, it uses the
     formats of ``store.core.wire``.
 
-    Hot statements name their partitions and find rows by index. The session's planner settings prevent full and
-    unordered scans even if statistics are stale, and make PostgreSQL keep each plan. No statement waits for a lock
-    longer than ``patience``; this is a safety net, because statements skip rows that others may have locked. Raises
-    psycopg.OperationalError if the server cannot be reached.
+    The session's planner settings prevent full and unordered scans even if statistics are stale, and make PostgreSQL
+    keep each plan. ``patience`` is the maximum wait for a lock. The limit is only a safety net, because statements skip
+    rows that others may have locked. Raises psycopg.OperationalError if the server cannot be reached.
     """
     connection = await AsyncConnection.connect(url, autocommit=True, prepare_threshold=0, **_ways(url, role))
     connection.prepared_max = _PREPARED
-    # Statement names are unique to the connection. If a pooler begins to lend one client's session to another, an
-    # unknown name is an error, but a known name would run another client's statement.
+    # Statement names are unique to the connection. A pooler may begin to lend one client's session to another. An
+    # unknown name is then an error, but a known name would run the other client's statement.
     connection._prepared._prepared_idx = secrets.randbits(48)
     try:
         own = WORKER + waiting_for_locks(patience)
@@ -69,9 +66,9 @@ class Link:
     """A role's connection, opened when it is first needed and reopened after it breaks.
 
     Each new connection is passed to ``greet`` and then to ``warm`` before any caller gets it. ``warm`` is also told
-    whether this is the first connection: at that time, no work is waiting. If either raises, the connection is closed.
-    A connection needed only ``seldom`` is closed when idle. Links with the same ``lineage`` share what they know about
-    servers, and leave a server that has been replaced.
+    whether this is the first connection, because no work is waiting at that time. If ``greet`` or ``warm`` raises, the
+    connection is closed. A connection that is needed only ``seldom`` is closed when idle. Links with the same
+    ``lineage`` share what they know about servers, and leave a server that has been replaced.
     """
 
     def __init__(
@@ -142,8 +139,8 @@ class Link:
             if status == psycopg.pq.TransactionStatus.IDLE:
                 return
         self._connection = None
-        # Another service may still be running a statement on this connection. Let it finish first: otherwise a new
-        # connection could get the same file descriptor while the event loop still watches it for the old one.
+        # Another service may still be running a statement on this connection. Let the statement finish first: a new
+        # connection could get the same file descriptor while the event loop still watches it for the old connection.
         try:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_LAST_STATEMENT), connection.lock:

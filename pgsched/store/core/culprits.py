@@ -1,9 +1,8 @@
 """Finds the row that made a batch fail, so that the rest of the batch can continue in the same pass.
 
-A batch is one transaction over many rows of many clients, so one bad row makes them all fail. A failed batch is split
-in half, and each half again, down to single rows. Finding k bad rows among n takes about k log n transactions; a batch
-without bad rows costs nothing extra. The caller decides what to do with a bad row: a locked row waits (``is_a_lock``),
-and any other is parked (``store.live.parked_rows``).
+A batch is one transaction over many rows of many clients, so one bad row makes all of them fail. A failed batch is
+split in half repeatedly, down to single rows. Finding k bad rows among n takes about k log n transactions. The caller
+decides what to do with a bad row.
 """
 
 import re
@@ -33,7 +32,8 @@ _RAISED = (
     ValueError,
 )
 
-_PLACE = re.compile(r"\(\d+,\d+\)")  # a row's position in its table; the server writes it the same in every language
+# A row's position in its table, which the server writes in the same form in every language.
+_PLACE = re.compile(r"\(\d+,\d+\)")
 
 Row = TypeVar("Row")
 
@@ -70,8 +70,7 @@ def is_a_lock(error: BaseException) -> bool:
 
 def is_a_brief_lock(error: BaseException) -> bool:
     """Whether the statement failed because of a lock that is not on a row, such as the lock to extend a table. Such
-    locks are brief, and splitting the batch would take them more often, so the batch is retried as a whole.
-    """
+    locks are brief, and a split batch would take them more often, so the whole batch is retried."""
     return isinstance(error, psycopg.Error) and is_a_lock(error) and not _PLACE.search(error.diag.context or "")
 
 
@@ -88,7 +87,7 @@ async def by_halves(
     patience: float = _PATIENCE,
 ) -> Parted[Row]:
     """Does the work for all rows except those that make it fail. ``failed`` is the error of an earlier attempt with all
-    the rows.
+    rows.
 
     ``work`` must be atomic: if it raises, it has changed nothing. Raises any error that no single row can cause.
     """

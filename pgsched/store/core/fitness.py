@@ -46,7 +46,7 @@ def check_fitness(connection: psycopg.Connection[Any]) -> None:
 
 
 def check_not_following(connection: psycopg.Connection[Any]) -> None:
-    """Raises Conflict if executions are replicated into this database, because the source's workers call their
+    """Raises Conflict if executions are replicated into this database. The workers of the source already call their
     targets."""
     if found := [row[0] for row in connection.execute(statement("core/subscriptions"))]:
         raise Conflict(

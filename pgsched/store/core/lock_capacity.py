@@ -1,10 +1,10 @@
 """Finds out whether the server's lock table is large enough.
 
 All sessions of a server share this table. While it is full, no transaction can start writing. A transaction that reads
-the view ``pgsched.status`` locks every partition and all their indexes until the transaction ends.
+the view ``pgsched.status`` locks every partition and all indexes of partitions until the transaction ends.
 
-All readers of the view hold the same locks. The server records each lock once, but each of its holders separately, in a
-second table that is twice as large. Readers of the view fill the second table.
+All readers of the view hold the same locks. The server records each lock once, but records each holder of a lock in a
+second table, which is twice as large. Readers of the view fill the second table.
 """
 
 import math

@@ -1,9 +1,9 @@
 """Finds out whether a connection goes through a pooler, and whether a session keeps its server connection.
 
-A pooler in transaction mode (PgBouncer's ``pool_mode = transaction``, and similar modes of others) lends a server
-connection for one transaction. Then nothing that belongs to a session works: the names by which workers are known to be
-alive, notifications, prepared statements, settings. No pooler reveals its mode, but it can be observed: a true session
-keeps one server process throughout, and no other session gets that process meanwhile.
+A pooler in transaction mode (such as PgBouncer's ``pool_mode = transaction``) lends a server connection for one
+transaction. Nothing that belongs to a session works in this mode: the names by which workers are known to be alive,
+notifications, prepared statements and settings. No pooler reveals its mode, but the mode can be observed: a true
+session keeps one server process throughout, and shares it with no other session.
 """
 
 import asyncio
@@ -20,9 +20,8 @@ _ROUNDS, _PATIENCE, _LOOK = 4, 15.0, 5.0
 
 
 async def is_pooled(connection: AsyncConnection[Any]) -> bool:
-    """Whether the connection goes through a pooler. When a connection opens, a pooler reports a process id of its own,
-    which differs from that of the server process. The connection must be in autocommit.
-    """
+    """Whether the connection, which must be in autocommit, goes through a pooler. When a connection opens, a pooler
+    reports a process id other than the server process's."""
     return await _process(connection) != connection.info.backend_pid
 
 
@@ -39,11 +38,9 @@ async def check_sessions(url: str, setting: str = "database_url") -> None:
 
 
 async def watch_sessions(url: str, *, every: float = _LOOK) -> None:
-    """Checks repeatedly that the address keeps sessions, because a pooler may be reconfigured while it runs.
-
-    Returns if there is no pooler. Raises InvalidSettings once a pooler stops keeping sessions. Ignores an unreachable
-    database and an exhausted pool, which prove nothing.
-    """
+    """Checks repeatedly that the address keeps sessions, because a pooler may be reconfigured while it runs. Returns if
+    there is no pooler. Raises InvalidSettings once a pooler stops keeping sessions. Ignores an unreachable database and
+    an exhausted pool."""
     while True:
         await asyncio.sleep(every)
         with suppress(psycopg.Error, Unavailable):
@@ -58,7 +55,7 @@ async def has_sessions(url: str) -> bool:
     """Whether connections to this address keep their server process to themselves.
 
     Two connections take turns. A pooler that lends per transaction gives the second connection the process that the
-    first has just returned or, if it rotates processes, gives the first a different process next time.
+    first has just returned. If the pooler rotates processes, the first connection gets a different process next time.
     """
     try:
         async with asyncio.timeout(_PATIENCE):

@@ -67,7 +67,7 @@ async def column(connection: AsyncConnection[Any], name: str, /, **parameters: A
 async def rows(
     connection: AsyncConnection[Any], kind: type[Row], name: str, /, *clauses: str, **parameters: Any
 ) -> list[Row]:
-    """Returns every row as an object of this kind. ``clauses`` are added to the statement."""
+    """Returns every row as an object of this class. ``clauses`` are added to the statement."""
     async with reading(connection, class_row(kind)) as cursor:
         await _send(cursor, name, parameters, clauses)
         return await cursor.fetchall()
@@ -76,7 +76,8 @@ async def rows(
 async def one(
     connection: AsyncConnection[Any], kind: type[Row], name: str, missing: str, /, *clauses: str, **parameters: Any
 ) -> Row:
-    """Returns the first row as an object of this kind. Raises NotFound with the text ``missing`` if there is none."""
+    """Returns the first row as an object of this class. Raises NotFound with the text ``missing`` if there is no
+    row."""
     found = await rows(connection, kind, name, *clauses, **parameters)
     if not found:
         raise NotFound(missing)

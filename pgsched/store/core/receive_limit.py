@@ -1,9 +1,9 @@
 """Limits how much a session receives, whatever its server sends.
 
 libpq reads each message whole, up to a gigabyte, collects notices and notifications, and keeps a buffer as large as the
-largest message until the session ends. So a client's function controls that memory: an error's message, detail and hint
-can have any length. No session setting prevents this, because a function can change settings.
-So everything the server sends passes through a meter on its way to libpq, and the meter ends the session at the limit.
+largest message until the session ends. So a client's function could fill the worker's memory, for example with a long
+error, and no session setting could stop it, because a function can change settings. Everything the server sends
+therefore passes through a meter on its way to libpq. At the limit, the meter ends the session.
 
 The meter replaces the connection's socket once the socket is open, whether TCP or Unix, with or without TLS.
 """

@@ -91,8 +91,7 @@ def _told(driver: Any, name: str, of_asyncpg: str) -> str | None:
 
 
 def _without_state(driver: Any) -> PgschedError | None:
-    """Like ``refusal``, for an error without an SQLSTATE: the request never reached the server, or the response never
-    came back."""
+    """Like ``refusal``, for an error without an SQLSTATE: the request or the response was lost."""
     kinds = {kind.__name__ for kind in type(driver).__mro__}
     if "DataError" in kinds:  # asyncpg's DataError is also an InterfaceError
         return InvalidInput(_sentence(str(driver), "write a value that PostgreSQL can store"))

@@ -1,12 +1,11 @@
 """Sessions in which clients' functions run, each with the privileges of one client's role.
 
-A function can do whatever its session can: ``reset role`` gives it the login's privileges, a deferred trigger or a held
-cursor runs at commit, and its settings persist. So a session has only the privileges of its role, and by default it
-logs in as that role. If one login serves several roles, the role is set for each transaction, and functions are trusted
-with everything that the login may do.
+A function can do whatever its session can: for example, ``reset role`` gives it the login's privileges. So by default,
+a session logs in as the client's role. If one login serves several roles, the role is set for each transaction, and
+functions are trusted with everything that the login may do.
 
 A returned session is closed, or cleared of settings, locks, cursors, subscriptions and temporary tables. A session is
-ended if its server sends more errors, notices and notifications than one call may receive (``receive_limit``).
+ended if the server sends more than one call may receive (``receive_limit``).
 """
 
 import asyncio
@@ -32,7 +31,7 @@ STATEMENT_SECONDS = 30.0
 """Time limit of a session's statement, unless its transaction sets another."""
 _WAYS = KEPT_ALIVE | {"application_name": "pgsched call"}
 _ROLE = "{role}"
-_LARGEST_KEPT = 256 * 1024  # bytes received in a call, above which libpq's buffer is too large to keep
+_LARGEST_KEPT = 256 * 1024  # a session that has received more bytes in a call is not kept, because of libpq's buffer
 _REFUSED_FOR = 0.5  # seconds before a failed login is tried again: a login costs as much as many calls
 _WHERE = ("host", "hostaddr", "port", "dbname", "service")  # the database's own address is known to keep sessions
 
@@ -48,10 +47,11 @@ class SaidTooMuch(Exception):
 
 
 class Sessions:
-    """Lends sessions, up to ``most`` at a time. Idle sessions are kept, and closed to make room for other roles.
+    """Lends sessions. ``most`` is the maximum number lent at a time. Idle sessions are kept until other roles need the
+    room.
 
-    ``login`` holds connection parameters that override those of ``url``; ``{role}`` in ``login`` is replaced with the
-    role's name. After a failed login, the role is not tried again for a moment. Raises InvalidSettings for invalid
+    ``login`` contains connection parameters that override those of ``url``. In ``login``, ``{role}`` is replaced with
+    the role's name. After a failed login, the role is not tried again for a moment. Raises InvalidSettings for invalid
     connection parameters. ``trusted`` sessions are not metered, because only pgsched decides what is sent to them.
     """
 
@@ -69,9 +69,9 @@ class Sessions:
         self._refused: dict[str, tuple[float, str]] = {}
 
     async def work(self, role: str, transaction: Callable[[Connection], Awaitable[None]]) -> None:
-        """Runs ``transaction`` in an autocommit session of this role's login. If the session breaks, runs it once more
-        in a new session, because most sessions that break were idle while the server was restarted. So the transaction
-        must be fenced against running twice.
+        """Runs ``transaction`` in an autocommit session of this role's login. If the session breaks, which is usually
+        because the server was restarted, runs ``transaction`` once more in a new session. So the transaction must be
+        fenced against running twice.
 
         Raises Unavailable if no session is available, and SaidTooMuch if the server sends too much.
         """
@@ -191,7 +191,8 @@ def _is_break(error: psycopg.Error) -> bool:
 
 
 def cut(connection: Connection) -> None:
-    """Cuts off a session whose server does not respond. Code waiting for the session then gets an OperationalError."""
+    """Cuts off a session whose server does not respond. Code that is waiting for the session gets an
+    OperationalError."""
     with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.fileno())) as line:
         line.shutdown(socket.SHUT_RDWR)
 

@@ -1,14 +1,14 @@
 """The settings of pgsched's own sessions, which override those of the server, the database and the role.
 
 An operator may give a database another ``datestyle``, and a tenant who may create objects in a schema of the
-``search_path`` may redefine ``=`` for our types. Neither may change what our statements mean or how results are read.
+``search_path`` may redefine ``=`` for our types. Neither must change what our statements mean or how results are read.
 The settings are applied after connecting, because connection poolers refuse ``options`` in a startup packet. The
-statements that apply them look up no names. The operator decides how commits are flushed and whether the database
+statements that apply them look up no names. The operator still decides how commits are flushed and whether the database
 accepts writes.
 
 A session's settings stay with the server connection, which a pooler may give to another client after each transaction.
-So they are applied for the whole session on only two kinds of connections: those of workers, which need sessions
-anyway, and those that are not shared. All other code applies them for each transaction.
+So settings are applied to whole sessions only on connections of workers, which need sessions anyway, and on connections
+that are not shared. All other code applies the settings for each transaction.
 """
 
 from typing import Any, LiteralString
@@ -52,7 +52,7 @@ def locally(statements: LiteralString) -> LiteralString:
 
 PINNED_LOCALLY = locally(PINNED)
 
-# With these settings, a server notices within half a minute that its client's machine has vanished, and releases the
+# With these settings, the server notices within half a minute that the client's machine has vanished, and releases the
 # client's locks. They have no effect over a Unix socket.
 KEPT_ALIVE_BY_THE_SERVER: LiteralString = (
     "set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 3; "
@@ -143,7 +143,7 @@ def command_locally(connection: AsyncConnection[Any] | Connection[Any]) -> Liter
 
 
 def session_of_command(connection: Connection[Any]) -> LiteralString:
-    """Returns a command's settings for a whole session, for work that cannot be done in a transaction."""
+    """Returns a command's settings for a whole session. Some work cannot be done in a transaction."""
     return _unbounded(connection) + _COMMAND
 
 
