@@ -1,9 +1,8 @@
 """Events: their names, the listeners that get them, and how they are logged.
 
-Packages emit events by name with plain fields, and the command line attaches the listeners. A listener must not raise
-or block, because it runs in the event loop that emitted the event. Only ``loop.blocked`` and ``worker.gave_up`` are
-emitted in a thread, while the loop is blocked. Batches on the hot path are reported to typed observers instead
-(``observer``).
+The command line attaches the listeners. A listener must not raise or block, because it runs in the event loop that
+emitted the event. Only ``loop.blocked`` and ``worker.gave_up`` are emitted in a thread, while the loop is blocked.
+Batches on the hot path are reported to typed observers instead (``observer``).
 """
 
 import logging
@@ -70,7 +69,7 @@ _FOR_FAULTS = ("away", "by_database")
 
 
 class Faults:
-    """A listener that passes events on, but reports each fault only when the fault begins and when it ends.
+    """A listener that passes events on, but reports a continuing fault only when it begins and when it ends.
 
     While the database cannot be reached, every service of a process fails repeatedly. Only the first failure is passed
     on, as ``database.lost``. A later failure is passed on only if the error has changed after a few seconds, for
@@ -78,12 +77,12 @@ class Faults:
     ``database.back`` reports how long the outage lasted and how many failures there were.
 
     Any other failure of a service, and any loss of a connection, is passed on again only if the error differs in more
-    than numbers, or after a minute, with the number of ``times`` that it occurred. Errors that the database reports
-    (``by_database``), for example for every write while its disk is full, count as one fault of all services. Such a
-    fault may come and go, so it is passed on at most once a minute.
+    than numbers, or after a minute. ``times`` then says how often it has occurred since. Errors that the database
+    reports (``by_database``), for example while its disk is full, count as one fault of all services. Such a fault may
+    come and go, so it is passed on at most once a minute.
 
-    Outcomes that arrive too late after an outage are refused row by row. The first refusal is passed on; later refusals
-    are summed up every few seconds.
+    After an outage, outcomes that arrive too late are refused row by row. The first refusal is passed on, and later
+    refusals are summed up every few seconds.
     """
 
     def __init__(
@@ -165,8 +164,7 @@ class Faults:
 
 
 def _gist(error: Field) -> str:
-    """Returns the first line of an error without its numbers, so that errors that differ only in process ids, line
-    numbers or details compare equal."""
+    """Returns an error's first line without numbers, so that errors that differ only in process ids compare equal."""
     return _NUMBERS.sub("#", str(error).partition("\n")[0])
 
 
@@ -180,7 +178,7 @@ def logging_listener(logger: logging.Logger) -> Listener:
     """Returns a listener that writes events as log lines `event key=value …`. WARNINGS are logged as warnings, DETAILS
     as debug.
 
-    Values may contain text from targets, handlers and clients. So values are escaped, and are quoted if they could be
+    Values may contain text from targets, handlers and clients, so they are escaped, and quoted if they could be
     mistaken for several values. The lines of stacks and tracebacks follow, each prefixed with a bar. A continuing fault
     is logged once (``Faults``).
     """

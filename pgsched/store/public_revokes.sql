@@ -1,9 +1,10 @@
--- Revokes from PUBLIC the rights with which any login could exhaust a server that pgsched runs itself. The lock table
--- could be filled by advisory locks, large objects (dropping one takes a lock), temporary tables, and functions that
--- lock tables the login may not read (pg_partition_tree, table_to_xmlschema); the write-ahead log, and with it the
--- disk, by messages; and the directory of snapshots, by exported snapshots. pgsched's own roles keep these rights,
--- because handlers may use them. Any other role must be granted what it needs. A superuser runs this script after the
--- roles have been created; it may be run again.
+-- Revokes from PUBLIC the rights with which any login could exhaust a server that pgsched runs itself:
+-- - the lock table: by advisory locks, large objects (dropping one takes a lock), temporary tables, and functions that
+--   lock tables that the login may not read (pg_partition_tree, table_to_xmlschema)
+-- - the write-ahead log, and with it the disk: by messages
+-- - the directory of snapshots: by exported snapshots
+-- pgsched's own roles keep these rights, because handlers may use them. Any other role must be granted what it needs. A
+-- superuser runs this script after the roles have been created; it may be run again.
 do $$
 declare
   takes pg_catalog.regprocedure;

@@ -1,8 +1,8 @@
 """Inline mode: an execution that is due now runs as soon as it is scheduled, in the same process.
 
 The database checks the schedule in a savepoint that is rolled back, so that no worker runs the execution again. Then
-the handler is called with the arguments that a worker would pass. Its exceptions propagate to the code that scheduled
-the execution.
+the handler is called with the arguments that a worker would pass. The handler's exceptions reach the code that
+scheduled the execution.
 """
 
 import asyncio

@@ -105,7 +105,7 @@ class Kit:
         """Runs everything due now, then everything that becomes due as a result, and so on. Returns the attempts in
         order.
 
-        Plans the next execution of each job. Executions that are due later, or held by a limit, do not run. Raises
+        Also plans the next execution of each job. Executions that are due later, or held by a limit, do not run. Raises
         AssertionError if a target has no handler, if a job cannot be planned, or if something is still due after
         ``most`` attempts. Unless ``check`` is False, also raises AssertionError, with the handler's traceback, if an
         attempt failed.
@@ -139,8 +139,8 @@ class Kit:
         return found
 
     def _move_on(self, until: datetime) -> bool:
-        """Travels to the next instant at which something is due, or to ``until`` if that is earlier. Returns False if
-        the clock was already stopped at ``until``.
+        """Travels to the next instant at which something is due, but no further than ``until``. Returns False if the
+        clock was already stopped at ``until``.
         """
         if self.now() >= until and self._stands_still():
             return False
@@ -149,9 +149,7 @@ class Kit:
         return True
 
     def scheduled(self, connection_or_session: psycopg.Connection[Any] | Executes | None = None) -> list[ScheduledCall]:
-        """Returns the scheduled calls, earliest first. To include uncommitted calls, pass the connection or session
-        that scheduled them.
-        """
+        """Returns the scheduled calls, earliest first, including uncommitted calls of this connection or session."""
         return scheduled.read(self._session if connection_or_session is None else connection_or_session)
 
     def assert_scheduled(

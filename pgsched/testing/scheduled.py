@@ -97,7 +97,7 @@ def matching(found: list[ScheduledCall], expected: Expected) -> list[ScheduledCa
 
 
 def nothing_like(found: list[ScheduledCall], expected: Expected) -> str:
-    """Returns the error text for when nothing matches. It lists the scheduled calls, most similar first."""
+    """Returns an error text that says that nothing matches, and lists the scheduled calls, most similar first."""
     if not found:
         return f"nothing is scheduled. Expected:\n{expected}"
     differing = sorted(((expected.differences(one), one) for one in found), key=lambda pair: len(pair[0]))

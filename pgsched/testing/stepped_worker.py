@@ -1,7 +1,6 @@
 """A worker that runs what is due now, and then stops.
 
-It is a normal worker without the services that wait for the next instant. Its planner, claims, gates, lanes, channels,
-settler and statements are those of any worker. It claims nothing that is due later.
+It is a normal worker, but has no services that wait for the next instant, and claims nothing that is due later.
 """
 
 import asyncio
@@ -147,8 +146,8 @@ class SteppedWorker:
             pass
 
     async def _release(self, connection: Connection) -> bool:
-        """Ends executions that a gate has held too long, and releases those whose predecessors have ended. Returns
-        whether there were any such executions.
+        """Ends executions that gates have held too long, and releases those whose predecessors have ended. Returns
+        whether there were any.
         """
         pending = await dependencies.pending(connection)
         is_overdue = pending.overdue_in is not None and pending.overdue_in <= 0

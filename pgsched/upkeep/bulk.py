@@ -1,11 +1,11 @@
 """Carries out bulk operations, chunk by chunk.
 
-While any operation is active, there is one turn a second. Otherwise the service polls every few seconds on the shared
-connection. It opens its own connection only while there is work.
+While an operation is active, a turn follows every second. While none is active, the service polls every few seconds,
+and keeps no connection of its own.
 
-Clients share the time: the next chunk is for the client that has had the least time and, among that client's
-operations, for the one that has waited longest. So a client with a hundred operations delays other clients no more than
-a client with one.
+Clients share the time. The next chunk is for the client that has had the least time, and for the client's operation
+that has waited longest. So a client with a hundred operations delays other clients no more than a client with one
+operation.
 """
 
 import time
@@ -26,8 +26,7 @@ _TURN = 1.0  # seconds after which a turn ends, so that the next turn finds new 
 
 
 class Bulk(Service):
-    """Carries out bulk operations, each at its own rate. Executions of a backfill run after other work. The service is
-    woken when an operation is requested."""
+    """Carries out bulk operations, each at its own rate. The service is woken when an operation is requested."""
 
     name = "bulk"
     longest_turn = 300.0
@@ -58,8 +57,8 @@ class Bulk(Service):
         return _EVERY
 
     def _turns(self, active: Sequence[Active]) -> Turns[Active]:
-        """Queues the operations for their next chunk. A new client starts with the time of the client that has used the
-        least."""
+        """Queues the operations for their next chunk. A new client starts with the least time that any client has
+        used."""
         clients = frozenset().union(*(one.payers for one in active))
         least = min((had for client, had in self._had.items() if client in clients), default=0.0)
         self._had = {client: self._had.get(client, least) - least for client in clients}
@@ -70,8 +69,7 @@ class Bulk(Service):
         return turns
 
     async def _advance(self, one: Active) -> bool:
-        """Advances one operation. Returns whether the operation can continue at once. A failure does not affect other
-        operations."""
+        """Advances one operation, whose failure affects no others. Returns whether it can continue at once."""
         try:
             chunk = await self.advance(one)
         except (InvalidSchedule, OverflowError) as error:  # the backfilled job is no longer valid

@@ -7,8 +7,7 @@ from pgsched.store.core.connect import Connection
 async def record_and_end(
     connection: Connection, results_in: float | None, overdue_in: float | None, *, most: int
 ) -> float:
-    """Records up to ``most`` results and ends up to ``most`` executions that are due. Returns the seconds until the
-    next call is due."""
+    """Records up to ``most`` results, and ends up to ``most`` executions. Returns the seconds until the next call."""
     if results_in is not None and results_in <= 0:
         await internal_verbs.record_results(connection, most=most)
         results_in = 0.0

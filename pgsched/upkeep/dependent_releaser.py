@@ -1,13 +1,11 @@
-"""Releases executions whose predecessors have ended. The statement that looks for them also finds the work of
-``delayed_results_and_gate_expiry``.
+"""Releases executions whose predecessors have ended. Also does the work of ``delayed_results_and_gate_expiry``.
 
-While no execution waits for another, the service reads an empty table every two seconds, and settling costs nothing
-extra. Otherwise, a turn follows each batch that this process settles, with a short pause between turns. If another
-process settles a predecessor, that process releases the dependents, or this one does within two seconds. A consumer's
-result that a lock has delayed is recorded within about two seconds of the lock's release.
+While no execution waits for another, the service reads an empty table every two seconds. While any execution waits, a
+turn follows each batch that this process settles, with a short pause between turns. If another process settles a
+predecessor, that process releases the dependents, or this process does within two seconds.
 
-If very many executions wait for the same predecessor, they are released in parts, and dependents of other predecessors
-are released in between, so that other clients are not delayed.
+If very many executions wait for the same predecessor, they are released in parts, so that other clients are not
+delayed.
 """
 
 import time
@@ -29,8 +27,7 @@ _SWEEP_EVERY = 60.0
 
 
 class DependentReleaser(Service):
-    """Polls every two seconds, after each settled batch, and when a notification names a waiting or cancelled
-    execution."""
+    """Polls every two seconds, after each settled batch, and when an execution begins to wait or is cancelled."""
 
     name = "releaser"
 
@@ -50,8 +47,7 @@ class DependentReleaser(Service):
             self.wake()
 
     def look(self) -> None:
-        """Polls at once, because an execution waits for another, a predecessor was cancelled, or a result was
-        stored."""
+        """Polls at once: an execution waits for another, a predecessor was cancelled, or a result was stored."""
         self._open = True
         self.wake()
 
@@ -77,8 +73,7 @@ class DependentReleaser(Service):
         return pause
 
     def _beyond(self, read_to: dependencies.ReleasePosition | None) -> dependencies.ReleasePosition | None:
-        """Returns the position after which to look for further ends. Remembers an end that was only partly
-        processed."""
+        """Returns the position after which to continue. Remembers an end that was only partly processed."""
         if read_to is None or read_to.behind is None:
             return read_to
         if all(large.end != read_to.end for large in self._large):

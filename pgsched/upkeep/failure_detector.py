@@ -1,12 +1,12 @@
 """Decides which workers are lost and which leases have expired, from one worker's observations of the others.
 
-No worker is judged by timestamps alone. If the database's clock is set, the database freezes for a while, or commits
-wait for a standby, all leases appear to have expired although every worker is alive. So a worker judges only by what it
-has observed on its own monotonic clock, in turns that were answered promptly and had no gap between them:
+No worker is judged by timestamps alone. When the database's clock is changed, the database freezes for a while, or
+commits wait for a standby, all leases appear to have expired although every worker is alive. So a worker judges only by
+what it has observed on its own monotonic clock, in turns that were answered promptly and had no gap between them:
 
 - **gone**: The other worker has had no session for the grace time.
-- **silent**: The other worker is late in extending its lease. This worker has since made a quick write, but the other
-  worker has not extended its lease within the catch-up time after that.
+- **silent**: The other worker is late in extending its lease. Since then, this worker has made a quick write, and even
+  in the catch-up time after this write, the other worker has not extended its lease.
 
 After a gap, a slow response or a step of the database's clock, all earlier observations are discarded, and running
 workers get time to extend their leases.

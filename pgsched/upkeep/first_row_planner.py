@@ -19,8 +19,7 @@ _EVERY, _SWEEP_EVERY = 5.0, 60.0
 
 
 class Planner(Service):
-    """Plans the first rows of jobs. The service is woken when a job changes, polls every few seconds, and sweeps every
-    minute."""
+    """The service is woken when a job changes, polls every few seconds, and sweeps every minute."""
 
     name = "planner"
     rest = 3.0  # any login can wake this service by a notification

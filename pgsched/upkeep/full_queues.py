@@ -17,8 +17,7 @@ _EVERY, _LOOK_EVERY = 1.0, 60.0
 
 
 class FullQueues(Service):
-    """Counts and marks queues. The service is woken when a queue's settings change. While no queue has a maximum, it
-    polls once a minute."""
+    """The service is woken when a queue's settings change. While no queue has a maximum, it polls once a minute."""
 
     name = "full_queues"
     rest = 3.0  # any login can wake this service by a notification

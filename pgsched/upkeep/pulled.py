@@ -1,9 +1,8 @@
 """Serves pulled queues, from which workers do not claim.
 
 The rows of jobs are released to consumers shortly before they are due, and each job's next row is planned. A consumer's
-claim takes back rows with expired leases. If there are no claims, this service takes them back, so that final failures
-are recorded even while no consumer is alive. One worker serves all pulled queues. If there are no pulled queues, the
-service reads nothing.
+claim takes back rows with expired leases. While there are no claims, this service takes these rows back, so that final
+failures are recorded even if no consumer is alive. One worker serves all pulled queues.
 """
 
 import time
@@ -40,8 +39,7 @@ _ONE_IN = 20
 
 
 class PulledQueues(Service):
-    """Releases the rows of jobs to consumers, holds the rows of held clients, and takes back rows with expired
-    leases."""
+    """Releases jobs' rows to consumers, holds the rows of held clients, and takes back rows with expired leases."""
 
     name = "pulled"
 

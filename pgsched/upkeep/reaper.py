@@ -2,8 +2,8 @@
 
 A dead worker has no sessions. A frozen worker keeps its sessions but no longer renews its registration. The small table
 of workers shows both, so watching costs one statement a second, however many rows wait. ``detector`` decides which
-workers are lost. A worker that declares another worker lost prevents that worker from renewing its registration, and
-then takes back its rows in all queues. If the declaring worker dies before it is done, another worker takes over after
+workers are lost. A worker that has been declared lost can no longer renew its registration. The worker that declared
+the loss takes back the lost worker's rows in all queues. If it dies before it is done, another worker takes over after
 a few seconds.
 
 Executions are read only for lost workers, and occasionally for expired leases of running workers. Such rows are mostly

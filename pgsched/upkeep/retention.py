@@ -4,9 +4,9 @@ It deletes expired dead letters, ended jobs, unused keys, progress reports of en
 and whole days of history once their dead letters have been moved. It also creates missing days for executions that have
 already ended. Retention periods are settings of the installation.
 
-Creating or dropping a day takes a table lock for a moment. A turn tries to get the lock but never waits for it, because
-all settling would queue up behind the waiting turn. So a query that runs for hours only delays creating and dropping
-days, and days are created far enough in advance to allow for such a delay.
+Creating or dropping a day takes a table lock for a moment. A turn never waits for the lock, because all settling would
+queue up behind the turn. So no day is created or dropped while a query runs for hours, and days are created far enough
+in advance to allow for such a query.
 """
 
 import asyncio
@@ -113,8 +113,7 @@ class _Progress:
         self._tries = tries
 
     async def repeat(self, attempt: Callable[[], Awaitable[bool | None]]) -> bool:
-        """Repeats the attempt while it returns False and tries remain. Returns whether the last attempt returned
-        True."""
+        """Repeats the attempt while it returns False and tries remain. Returns whether it returned True in the end."""
         while (found := await attempt()) is False:
             self._tries -= 1
             if self._tries <= 0:

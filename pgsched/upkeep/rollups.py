@@ -3,8 +3,8 @@
 A killed worker loses what it has counted since its last turn. If the connection breaks before the reply, the counts are
 sent again, and may count twice. Notes are committed with the work that they count, and are added exactly once.
 
-In one case, an attempt is not counted: if its worker claims the retry in the few milliseconds before the worker learns
-that the attempt's end was committed.
+An attempt is not counted if its worker claims the retry in the few milliseconds before the worker learns that the
+attempt's end was committed.
 """
 
 from collections.abc import Callable, Mapping

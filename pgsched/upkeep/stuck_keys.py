@@ -1,9 +1,8 @@
 """Unblocks ordering keys that have no head although executions with the key are waiting.
 
-When a worker settles the head of a key, it also gives the turn to the next execution. This service handles all other
-cases: a client's transaction removed the head and sent a notification, somebody deleted the head by hand, or an
-execution was held at the moment when its predecessor ended in another worker. While no execution waits for its turn,
-the service reads no keys.
+A worker that settles the head of a key gives the turn to the next execution. This service handles all other cases: a
+client's transaction removed the head and sent a notification, somebody deleted the head by hand, or an execution was
+held while its predecessor ended in another worker.
 """
 
 from pgsched.service import DutyCycle, Service

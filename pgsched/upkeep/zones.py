@@ -1,10 +1,11 @@
 """Moves planned rows when time zone rules change.
 
-A row is planned with the time zone rules of the planning process, and the database records the version of these rules.
-A process that starts with a later version rechecks the active jobs whose instants depend on a zone. It moves the rows
-for which the new rules give another instant, and then records its version. A process with an older version moves no
-rows. The rows that it plans may be wrong, so it leaves a note, and the next process that starts with the later version
-rechecks all jobs.
+Rows are planned by the time zone rules of the planning process, and the database records the version of these rules. A
+process that starts with a later version rechecks the active jobs whose instants depend on a zone. It moves the rows for
+which the new rules give another instant, and then records its version.
+
+A process with an older version moves no rows. It may plan wrong instants, so it leaves a note, and the next process
+that starts with the later version rechecks all jobs.
 """
 
 import contextlib
@@ -27,8 +28,7 @@ _BUSY = 2.0  # seconds until locked jobs are rechecked
 
 @dataclass(slots=True, kw_only=True)
 class _Round:
-    """The progress of a recheck. ``left`` has the jobs that another transaction had locked, which are rechecked
-    later."""
+    """The progress of a recheck. ``left`` has the jobs that were locked, which are rechecked later."""
 
     old: str
     locked: bool = False
@@ -72,7 +72,7 @@ class Zones(Service):
         await super().recover(error)
 
     async def _look(self, version: str) -> _Round | None:
-        """Starts and returns a recheck if the version requires it, otherwise returns None."""
+        """Starts and returns a recheck, or returns None if the version requires no recheck."""
         found = await zone_rules.versions(await self._chores.get())
         first, self._has_looked = not self._has_looked, True
         if found.planned_by is None:

@@ -3,8 +3,9 @@
 Every worker sees the same list of running workers, so each computes its own share without coordination. A queue's
 partitions are dealt in turn to the workers that serve the queue. If only some of these workers have a capability, they
 also share the partitions among themselves. A share is only a preference: an idle worker helps where rows are overdue.
+
 No rows are claimed from a paused queue, by a draining worker, or while the installation is held for recovery. Before a
-worker claims on a new connection, it checks that it is still connected to the server that the workers used before.
+worker claims on a new connection, it checks that this is still the server that the workers used before.
 """
 
 import asyncio
@@ -30,10 +31,10 @@ class Assignment:
     """This worker's number and its share of the partitions.
 
     ``instance`` is the name of the worker's sessions. The worker's listener notifies itself on ``channel``. After a
-    renewal, the worker counts as alive for the ``term``. ``partitions`` are the partitions of all its queues, ``open``
-    are those that may be claimed from, and ``own`` is the worker's share of ``open``. ``queue_names`` has the names of
-    its queues, by number. ``held`` is the reason why the installation is held, or None; the signal ``hold_changed``
-    reports the start and end of a hold.
+    renewal, the worker counts as alive for the ``term``. ``partitions`` are the partitions of all the worker's queues,
+    ``open`` are those from which rows may be claimed, and ``own`` is the worker's share of ``open``. ``queue_names``
+    has the queues' names, by number. ``held`` is the reason why the installation is held, or None; the signal
+    ``hold_changed`` reports the start and end of a hold.
     """
 
     def __init__(
@@ -73,8 +74,7 @@ class Assignment:
             await self._join(connection)
 
     async def check_same_server(self, connection: Connection) -> None:
-        """Checks which server this worker is connected to. If the installation is held on that server, closes all
-        partitions."""
+        """Checks which server this worker is on. If the installation is held there, closes all partitions."""
         held, self._renewals = await internal_verbs.check_same_server(connection, known=self._renewals)
         self._note_hold(held)
 
@@ -111,8 +111,7 @@ class Assignment:
         return not self.number or await worker_registry.renew(connection, self.number, self.term)
 
     def share(self, alive: Sequence[worker_registry.RegisteredWorker]) -> bool:
-        """Computes this worker's share among the workers of the same queues. Returns whether the open partitions have
-        changed."""
+        """Computes this worker's share of its queues. Returns whether the open partitions have changed."""
         me = next((worker for worker in alive if worker.id == self.number), None)
         if me is None or me.lost:
             return False
@@ -124,8 +123,8 @@ class Assignment:
         return self.open != before
 
     def _own_of(self, queue: int, alive: Sequence[worker_registry.RegisteredWorker]) -> list[int]:
-        """Returns the worker's share of a queue's open partitions: its share among all workers of the queue and, for
-        each capability that only some of them have, its share among the workers with that capability."""
+        """Returns the worker's share of a queue's open partitions: a share among all workers of the queue and, for each
+        capability that only some of them have, a share among the workers with the capability."""
         peers = {
             worker.id: frozenset(worker.delivers)
             for worker in alive

@@ -1,8 +1,8 @@
 """Circuit breakers: count the outcomes of attempts, open the circuits of failing targets, and let targets recover.
 
 Each path has a circuit, so that a failing path does not hold back calls to other paths. Each host also has a circuit,
-for failures on several paths. One worker's verdict applies to all workers, because a circuit is a gate in the database,
-and every claim checks it. Attempts are counted only from a target's first failure. While a circuit is open, a probe
+for failures on several paths. One worker's verdict applies to all workers, because a circuit is a gate in the database
+that every claim checks. Attempts are counted only from a target's first failure. While a circuit is open, a probe
 passes now and then, and its outcome decides whether the target recovers.
 """
 

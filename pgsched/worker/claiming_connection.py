@@ -107,8 +107,7 @@ class ClaimingConnection:
                 observer.claimed(BatchClaimed(rows=len(rows), statements=statements, seconds=seconds, at_once=at_once))
 
     def tell(self, parked: Iterable[SetAside]) -> None:
-        """Reports rows that made a claim fail and were set aside. Later claims skip rows that could not be set
-        aside."""
+        """Reports rows that were set aside. Later claims skip rows that could not be set aside."""
         for one in parked:
             self.events.emit("execution.parked", execution=one.id.hex(), how=one.how, reason=one.reason)
             if one.how == "left":

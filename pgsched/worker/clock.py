@@ -2,7 +2,7 @@
 
 Every instant is in database time. A worker computes the offset between the database's clock and its own monotonic clock
 from results that it needs anyway, and keeps the reading with the shortest round trip. A reading counts as taken when
-the result arrived. So the estimate is at most one round trip behind and never ahead, and no row starts before its
+its result arrived, so the estimate is at most one round trip behind and never ahead, and no row starts before its
 instant.
 """
 

@@ -3,7 +3,7 @@
 A lease or a worker's registration is valid for a fixed time after it was requested or renewed. After that time, other
 workers may have taken the rows, and this process may be the last to notice: its loop may have been blocked, its machine
 frozen, or the database unreachable. So each row's lease is checked when the row starts, and nothing is claimed while
-the other workers may consider this worker lost. All times are monotonic.
+other workers may consider this worker lost. All times are monotonic.
 
 While the loop is blocked, a thread may give up the rows that have not begun (``run.blocked_loop_stand_in``). It first
 invalidates their leases in memory (``give_up``). When the loop resumes, it hands all these rows back before it starts
@@ -31,7 +31,7 @@ WEIGHT = 0.02
 
 
 class InHand:
-    """The rows in hand, by id. ``announced`` has the ids of rows that other parts of the worker count; when such rows
+    """The rows in hand, by id. ``announced`` has the ids of rows that other parts of the worker count. When such rows
     leave, the signal ``left`` passes their ids. The signal ``eased`` means that there is more room."""
 
     def __init__(self) -> None:
@@ -94,8 +94,8 @@ class InHand:
 
 
 class LeaseValidity:
-    """How long the leases of rows in hand are valid. Rows may start until ``until``. ``doubts`` counts how often all
-    rows that had not begun were handed back."""
+    """How long the leases of rows in hand are valid. ``until`` is the time after which no row may start. ``doubts``
+    counts how often all rows that had not begun were handed back."""
 
     def __init__(self) -> None:
         self.until = float("inf")
@@ -111,7 +111,7 @@ class LeaseValidity:
         return time.monotonic() <= self._alive_until and not self.is_given_up
 
     def claimed(self, until: float) -> None:
-        """Records that newly claimed rows have leases that are valid until ``until``."""
+        """Records that rows were claimed; ``until`` is the end of their leases' validity."""
         if until <= self._void_until:  # the claim was requested before rows were given up, and answered afterwards
             self.is_given_up = True
         self._fresh_until = min(self._fresh_until, until)
@@ -128,8 +128,8 @@ class LeaseValidity:
         self._fresh_until = float("inf")
 
     def renewed(self, until: float) -> None:
-        """Must be called when the leases of the rows in hand and the worker's registration have been renewed, until at
-        least ``until``."""
+        """Must be called when the leases of the rows in hand and the worker's registration have been renewed. ``until``
+        is the earliest end of their validity."""
         self._alive_until = until
         self._count_until(min(until, self._fresh_until))
 
@@ -140,8 +140,8 @@ class LeaseValidity:
 
     def give_up(self, void_until: float) -> None:
         """Keeps the loop from starting rows that have not begun. This includes rows of claims in flight, whose leases
-        are valid until ``void_until`` at most. Called from another thread, so each step is atomic, and the order of the
-        steps matters."""
+        end at ``void_until`` at the latest. Called from another thread, so each step is atomic, and their order
+        matters."""
         self._void_until = void_until
         self.is_given_up = True
         self.until = _NEVER

@@ -85,8 +85,7 @@ class GateCounts:
         self._missing: set[bytes] = set()
 
     def add(self, id: bytes, gates: Sequence[str]) -> None:
-        """Counts an execution for these gates. If a transaction that was rolled back had counted it for other gates,
-        stops counting it for those gates."""
+        """Counts an execution for these gates. Drops an earlier count, left by a transaction that was rolled back."""
         self.take(id)
         if gates:
             self._gates[id] = gates
@@ -100,8 +99,7 @@ class GateCounts:
         return gates
 
     def strays(self, in_hand: Collection[bytes]) -> set[bytes]:
-        """Returns the counted executions that were not in hand in two consecutive calls, because the transaction in
-        which they were counted was rolled back. An execution that has only just been counted will be in hand at the
-        next call."""
+        """Returns the counted executions that were not in hand in two consecutive calls, because the transaction that
+        counted them was rolled back. An execution that has only just been counted will be in hand at the next call."""
         before, self._missing = self._missing, self._gates.keys() - in_hand
         return self._missing & before

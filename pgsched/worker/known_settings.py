@@ -64,8 +64,7 @@ class KnownSettings(Service):
     def _usable(
         self, kind: str, found: Iterable[tuple[_Owner, bytes | None]]
     ) -> Iterator[tuple[_Owner, tuple[bytes, ...]]]:
-        """Yields the default options that this release can parse. A later release may have stored options that it
-        cannot."""
+        """Yields the default options that this release can parse, because a later release may have stored others."""
         for owner, options in found:
             if options is None:
                 continue
@@ -129,8 +128,7 @@ class KnownSettings(Service):
         return own + self._of_queues.get(first_of(partition), ())
 
     def options_of(self, row: ClaimedExecution) -> Options:
-        """Returns the row's options, with missing options taken from its client's and its queue's defaults. Raises
-        InvalidInput if the options are invalid."""
+        """Returns the row's options, completed from the defaults of its client and its queue. Raises InvalidInput."""
         defaults = self.defaults(row.client_id, row.partition)
         if row.options is None and not defaults:
             return DEFAULT_OPTIONS
@@ -151,8 +149,7 @@ class KnownSettings(Service):
         return target in self._owned and target not in (self.channels(client_id) or ())
 
     def signing_secrets(self, client_id: str) -> tuple[bytes, ...]:
-        """Returns the secrets that sign this client's callbacks. Raises DeliveryFailed if the newest secret cannot be
-        decrypted."""
+        """Returns the secrets that sign this client's callbacks. Raises DeliveryFailed if the newest is unreadable."""
         found = self._secrets.get(client_id, ())
         if not found and client_id in self._unsigned:
             why = self._unsigned[client_id]

@@ -21,8 +21,7 @@ Wanted = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """A secret and the hosts to which it may be sent, or the reason why it is unavailable. ``asked`` is the monotonic
-    time of the look-up."""
+    """A secret, looked up at ``asked`` (monotonic), and the hosts to which it may be sent, or why it is unavailable."""
 
     text: str | None = field(repr=False)
     trouble: str

@@ -1,10 +1,10 @@
 """Builds the queries for pages of executions, dead letters and jobs.
 
-A page has rows after the id ``after``, up to the id ``reach`` (``lookup.page_reach``). Without ``contents``, it reads
-no payloads or results, each of which may be a MiB.
+A page has the rows after the id ``after``, up to the id ``reach`` (``lookup.page_reach``). Payloads and results may be
+as large as a MiB, so they are read only with ``contents``.
 
-A page of executions has three sources: the partitions of the live rows, history, and the dead letters that are kept
-longer. From each partition and source, it reads at most as many rows as it shows, and merges them.
+A page of executions merges three sources: live rows, history, and the dead letters that are kept longer. From history,
+from the dead letters and from each partition of live rows, at most as many rows are read as the page shows.
 """
 
 from typing import Any
@@ -48,7 +48,7 @@ def conditions_of(wanted: ExecutionFilter | JobFilter) -> dict[str, Any]:
 
 
 def statuses_of(wanted: ExecutionFilter) -> tuple[Conditions | None, Conditions | None]:
-    """Returns the conditions on the statuses of live rows and of rows in history, None for an unwanted source."""
+    """Returns the conditions on the statuses of live rows and of history; None means that the source is not read."""
     if not wanted.statuses:
         return {}, {}
     live = [status for status in wanted.statuses if status in LIVE_STATUSES]

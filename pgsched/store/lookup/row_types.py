@@ -22,7 +22,7 @@ _Row = TypeVar("_Row")
 class RowPage(Generic[_Row]):
     """Rows in order; ``next`` is the id after which the next page begins, or None at the end.
 
-    A page also ends once it has examined as many rows as allowed, so it may have fewer rows than requested, or none.
+    Only a limited number of rows is examined for a page, so the page may have fewer rows than requested, or none.
     """
 
     items: list[_Row]
@@ -31,12 +31,13 @@ class RowPage(Generic[_Row]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
-    """An execution: waiting, running or finished. ``fire_at`` is None while it is held; ``held_by`` is the gate that
-    holds it, or None if it is held by hand or waits for other executions.
+    """An execution: waiting, running or finished. While the execution is held, ``fire_at`` is None, and ``held_by``
+    names the gate that holds it. ``held_by`` is None if the execution is held by hand or waits for other executions.
 
-    A skipped execution may represent several ``instants`` of its job, up to ``last_scheduled_for``. ``waits`` lists the
-    gates that have held the execution, as an array of objects with ``held_by``, ``since`` and, once the gate has let it
-    pass, ``until``. It is None if no gate has held the execution.
+    A skipped execution may represent several instants of its job: ``instants`` is their number, and
+    ``last_scheduled_for`` is the last of them. ``waits`` lists the gates that have held the execution, each as an
+    object with ``held_by``, ``since`` and, once the execution has passed, ``until``. If no gate has held the execution,
+    ``waits`` is None.
     """
 
     id: UUID
@@ -68,9 +69,7 @@ class Execution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """The end of an execution. All ends are in a single order: reading from an event's ``cursor`` returns the ends
-    after that event.
-    """
+    """The end of an execution. All ends have a single order; reading from ``cursor`` returns those after this event."""
 
     cursor: str
     id: UUID
@@ -141,9 +140,7 @@ class DeadLetter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionDetail(Execution):
-    """An execution with its failed attempts in order, the executions that it still waits for, and the progress that its
-    handler has reported.
-    """
+    """An execution with its failed attempts, the executions that it still waits for, and its reported progress."""
 
     attempts: list[Attempt]
     waits_for: list[UUID]
@@ -159,8 +156,8 @@ class DeadLetterDetail(DeadLetter):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LetterReason:
-    """How many dead letters have a reason that begins with this text, how many clients they belong to, and when the
-    first and the last of these dead letters failed. ``client`` is the first of the clients by name.
+    """The dead letters whose reasons begin with the same text: how many there are, how many clients they belong to, and
+    when the first and the last of them failed. ``client`` is the first client by name.
     """
 
     reason: str
@@ -173,8 +170,8 @@ class LetterReason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditPreview:
-    """The next instants of a job before and after an edit. The ``exceptions`` are instants cancelled in advance; the
-    job does not fire at them in either case.
+    """The next instants of a job before and after an edit. ``exceptions`` are instants that were cancelled in advance,
+    at which the job does not fire in either case.
     """
 
     before: list[Fire]

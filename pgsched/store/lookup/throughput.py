@@ -14,7 +14,7 @@ from pgsched.store.live.rollups import EVERYBODY
 
 By = Literal["time", "queue", "client"]
 LONGEST = {"time": timedelta(days=31), "queue": timedelta(days=31), "client": timedelta(hours=6)}
-"""The longest span that may be queried. It is shorter by client, because there are up to a thousand rows a minute."""
+"""The longest span that may be queried. By client, the limit is lower, because a minute may have a thousand rows."""
 _STEPS = [timedelta(minutes=minutes) for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 360)]
 _WANTED = 120
 _MOST_OBJECTIVES = 100
@@ -87,8 +87,8 @@ async def by_client(connection: AsyncConnection[Any], span: Span) -> list[Done]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Objective:
-    """A client's objective, and the share of the attempts in the last hour that met the objective, or None if there
-    were no attempts. ``burn`` is the ratio of the number of late attempts to the number that may be late.
+    """A client's objective, and the share of the last hour's attempts that met the objective (None without attempts).
+    ``burn`` is the number of late attempts divided by the number that may be late.
     """
 
     client: str
@@ -117,9 +117,7 @@ class Punctuality:
 
 
 async def punctuality(connection: AsyncConnection[Any], *, start: datetime) -> list[Punctuality]:
-    """Returns the punctuality, since the minute ``start``, of the clients that ``objectives`` returns. Covers the
-    attempts whose lateness is in the rollups.
-    """
+    """Returns the punctuality of each client with an objective since the minute ``start``, according to the rollups."""
     return [_punctual(aim) for aim in await _aims(connection, start)]
 
 

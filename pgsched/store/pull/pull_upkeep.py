@@ -1,7 +1,8 @@
-"""What workers do for pulled queues: SQL hands their executions to consumers, but cannot plan a job's next row.
+"""What workers do for pulled queues. SQL hands executions to consumers, but cannot plan a job's next row.
 
-A job's row is claimed a moment before its instant, as in any queue: the claim plans its successor and accounts for
-instants that do not run. Rows that run are handed back in the same transaction, so that consumers can claim them.
+As in any queue, a worker claims a job's row a moment before its instant. The claim plans the row's successor and
+accounts for instants that do not run. Rows that run are handed back in the same transaction, so that consumers can
+claim them.
 """
 
 from collections.abc import Sequence
@@ -25,15 +26,13 @@ _PLANNED = RowFilter(planned=True)
 
 
 async def queues(connection: AsyncConnection[Any], *, worker: int) -> list[int]:
-    """Returns the first partitions of pulled queues if this is the first of the running workers, otherwise an empty
-    list.
-    """
+    """Returns the first partitions of pulled queues, or none if this is not the first of the running workers."""
     return await column(connection, "pull/pulled_queues", worker=worker)
 
 
 async def pass_on(connection: Connection, lease: Lease, queue: int, *, low: int, batch: int, now: int) -> Claimed:
-    """Claims the planned rows of a queue, given by its first partition, that are due from ``low`` on (wire count).
-    Claims at most ``batch`` rows in each partition, plans their successors, and hands the rows to the consumers.
+    """Claims planned rows of the queue with this first partition, plans their successors, and hands the rows to
+    consumers. Claims at most ``batch`` rows in each partition, and none that were due before ``low`` (wire count).
     """
     shares = [PartitionShare(partition, low, batch) for partition in partitions_of(queue)]
     asked: Any = {"now": now, "admit": _hand_back, "row_filter": _PLANNED}
@@ -55,8 +54,8 @@ async def _hand_back(connection: Connection, rows: list[ClaimedExecution]) -> li
 
 
 async def reap(connection: AsyncConnection[Any], partitions: Sequence[int], *, depth: int, ended_by: float) -> int:
-    """Takes back rows that no worker holds and whose lease had expired by ``ended_by`` (database time), among the first
-    ``depth`` due rows.
+    """Searches the first ``depth`` due rows for those that no worker holds and whose lease had expired by ``ended_by``
+    (database time), and takes them back.
     """
     named = {"partitions": list(partitions), "depth": depth, "ended_by": ended_by}
     return sum(await column(connection, "pull/reap_in_hand", **named))

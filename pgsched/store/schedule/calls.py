@@ -27,8 +27,8 @@ _TOGETHER = "target", "payload", "key", "ordering_key", "queue", "options", "on_
 
 
 class Placed(NamedTuple):
-    """The row that the key now refers to. ``fire_at`` is None for a job, and for an execution that is running, held or
-    ended.
+    """The scheduled row, or the row that already has its key. ``fire_at`` is None for a job, and for an execution that
+    is running, held or ended.
     """
 
     id: UUID

@@ -1,10 +1,10 @@
 """Schedules many one-shots at once, for ``schedule_many``.
 
-Plain rows, without a key, ordering key, labels or queue, are loaded by COPY in its binary format. COPY cannot load
-other rows: it evaluates no expressions, but the database must compute the partition of a row with a key, an ordering
-key or a queue. A role that is subject to row-level security may not use COPY at all. Rows that COPY cannot load are set
-aside and inserted by ``insert … select``, a few thousand at a time. A row with ``on_conflict`` goes through
-``pgsched.schedule_outcome``, as if scheduled alone.
+COPY, in its binary format, loads plain rows: those without a key, ordering key, labels or queue. It evaluates no
+expressions, so it cannot load a row whose partition the database must compute. Other rows are set aside and inserted by
+``insert … select``, a few thousand at a time. So are all rows of a role that is subject to row-level security, because
+such a role may not use COPY. A row with ``on_conflict`` goes through ``pgsched.schedule_outcome``, as if scheduled
+alone.
 """
 
 import asyncio
@@ -85,8 +85,8 @@ class Aside(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Load:
-    """Takes one-shots from an iterator and turns them into blocks for ``schedule/copy_many`` and parameters for
-    statements that insert them from arrays.
+    """Turns the one-shots of an iterator into blocks for ``schedule/copy_many``, and into parameters for statements
+    that insert from arrays.
 
     Once everything has been sent, ``ids`` holds the sixteen bytes of each row's id, in order. ``outcomes`` holds, by
     position, the outcomes other than ``created``.
@@ -204,9 +204,7 @@ def _is_plain(order: OneShot) -> bool:
 
 
 def _fixed(stamp: int, chance: int, fire_at: datetime) -> bytes:
-    """Returns the first fields of a row: an id that contains the partition, the randomly chosen partition, and the
-    instant.
-    """
+    """Returns the first fields of a row: an id that contains the partition, a random partition, and the instant."""
     partition = chance >> 64 - _SLOT_BITS
     return _FIXED.pack(
         7,
@@ -236,5 +234,5 @@ async def send(cursor: AsyncCursor[Any], load: Load) -> None:
 
 
 def due(start: Start, delay: timedelta | None) -> datetime:
-    """Returns the instant after a delay that is counted from the start of the transaction, as in the database."""
+    """Returns the instant after a delay, counted from the start of the transaction as the database does."""
     return start.now if delay is None else start.now + delay

@@ -19,7 +19,7 @@ _TIMING = ("fire_at", "delay", "cron", "every", "timezone", "gap", "overlap")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class When:
-    """An instant or a recurrence. If all fields are None, this is the current time."""
+    """An instant or a recurrence, or the current time if all fields are None."""
 
     fire_at: datetime | None = None
     delay: timedelta | None = None
@@ -114,17 +114,15 @@ def when(
 
 
 def check_given(options: Mapping[str, Any]) -> None:
-    """Raises InvalidSchedule if a time is given as None. Otherwise, a caller that failed to compute the time would fire
-    now.
-    """
+    """Raises InvalidSchedule if a time is None: a caller that failed to compute a time must not fire now."""
     for name in ("fire_at", "delay", "cron", "every"):
         if name in options and options[name] is None:
             raise InvalidSchedule(f"{name} is None: give a value, or leave it out to fire now")
 
 
 def names_after(after: Sequence[UUID | str] | None) -> list[str] | None:
-    """Returns the executions to wait for, by id or key, in the form in which they are sent. Raises InvalidInput unless
-    ``after`` is a list of ids and keys.
+    """Returns the ids and keys of the executions to wait for, in the form in which they are sent. Raises InvalidInput
+    unless ``after`` is a list of ids and keys.
     """
     if after is None:
         return None

@@ -1,10 +1,9 @@
 """Decides when to claim, from which partitions, and how much.
 
-A claim looks a moment ahead, so that a row is in memory before its instant and starts on time. After a claim, the
-worker looks for the next row beyond the look-ahead, and notifications announce rows that are added in the meantime. So
-an idle worker sleeps until the earliest known row is due, a notification arrives, or the poll interval ends. At the end
-of the interval, it looks at all partitions. If every notification is lost, rows start late by at most the poll
-interval.
+A claim looks a moment ahead, so that a row is in memory before its instant and starts on time. After a claim, a look
+finds out when the next row is due, and notifications announce rows that are added later. So an idle worker sleeps until
+the next row is due, a notification arrives, or the poll interval ends. At the end of the interval, a look reads all
+partitions. Even if every notification is lost, rows start late by at most this interval.
 
 A turn divides the room among the streams (``streams``): first the streams of single clients, then the stream of all
 other clients. After a full batch there may be more rows, so the next turn follows at once and continues where the batch
@@ -66,8 +65,7 @@ class Claimer(Claiming):
         self._are_left = True  # whether the last claim left due rows; true before the first claim
 
     def expect(self, partition: int, instant: int) -> bool:
-        """Records that a row in this partition is due at this instant. Returns False if the partition is not open to
-        this worker."""
+        """Records the instant of a waiting row. Returns False if the partition is not open to this worker."""
         if partition not in self._assignment.open:
             return False
         self._earliest_due.hear(partition, instant)
@@ -118,9 +116,8 @@ class Claimer(Claiming):
         return 0.0
 
     def _pause(self, wanted: Sequence[int], free: int) -> float:
-        """Seconds to wait before the next claim. There is a pause between polls, while there is little room (the
-        dispatcher wakes the service when half of it is free), and while more rows may gather because none is due
-        soon."""
+        """Seconds to wait before the next claim. The worker pauses between polls, while there is little room, and, so
+        that rows gather, while no row is due soon. The dispatcher wakes the service when half of the room is free."""
         since = time.monotonic() - self._claimed_at
         if self._polling.on:
             return self._polling.interval - since
@@ -142,8 +139,7 @@ class Claimer(Claiming):
     # The streams.
 
     async def _claim_behind(self, free: int) -> int:
-        """Claims rows that the sweeper found behind the front, using up to half of the room. Returns the number of
-        claimed rows."""
+        """Claims rows that the sweeper found, using up to half of the room. Returns the number of claimed rows."""
         if not self._sweeper.found:
             return 0
         self._owed_behind = min(self._owed_behind + free / 2, free)
@@ -220,8 +216,7 @@ class Claimer(Claiming):
     # Claims.
 
     async def _claim(self, shares: list[PartitionShare], *, look: bool = True) -> int:
-        """Claims by instant, and looks for the next row in partitions that the claim has emptied. Returns the number of
-        claimed rows."""
+        """Claims by instant, and looks on in the emptied partitions. Returns the number of claimed rows."""
         rows, asked = self._selection.row_filter, sum(share.batch for share in shares)
         plain = (rows is ALL_ROWS or rows.is_by_target) and not self._admission.known_gates.names
         at_once = plain and len(shares) == 1 and self._earliest_due.is_heard(shares[0].partition)
@@ -299,8 +294,7 @@ class Claimer(Claiming):
 
     @property
     def _can_sweep(self) -> bool:
-        """Whether a look can read from the left edge like the sweeper, because the worker is idle and reading is
-        quick."""
+        """Whether a look can do the sweeper's work, because the worker is idle and reading is quick."""
         is_idle = time.monotonic() - self._claimed_at > self._poll
         return is_idle and self._sweeper.sweeps.took < _QUICK and not self._selection.is_partial
 

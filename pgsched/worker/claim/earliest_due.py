@@ -1,7 +1,7 @@
 """Tracks the next waiting row of each partition, to decide what to claim.
 
 The information comes from looks, claims and notifications. A notification that arrives while a statement is in flight
-outlives the statement's result, because the statement may not have seen the announced row.
+overrides the statement's result, because the statement may not have seen the announced row.
 """
 
 import time
@@ -30,9 +30,9 @@ _AT_ONCE = 4  # maximum number of other workers' partitions with which one claim
 class Front:
     """Where claims by instant begin to read in each partition.
 
-    A mark is the instant before which everything has been read. Settled rows leave dead index entries before the mark,
-    which stay as long as an old snapshot is open. So claims do not begin at the left edge of the index. A mark is only
-    a hint: a row before the mark is announced by a notification, or found by the sweeper.
+    A mark is the instant before which everything has been read. Settled rows leave dead index entries there, which stay
+    as long as an old snapshot is open, so claims do not begin at the left edge of the index. A mark is only a hint: a
+    row before the mark is announced by a notification, or found by the sweeper.
 
     While claims skip a client's due rows, they begin no earlier than ``moment_back``, because a row must be read to be
     skipped. Earlier rows are left to the sweeper.
@@ -81,8 +81,7 @@ class Front:
         return max(low, self.moment_back) if self._passed_over else low
 
     def look_from(self, partition: int) -> int:
-        """Returns where a look begins to read: at ``moment_back`` at the latest, even if claims, which look ahead, have
-        read further."""
+        """Returns where a look begins to read: at ``moment_back`` or earlier, even if claims have read further."""
         return min(self.begin(partition), self.moment_back)
 
     @property
@@ -92,8 +91,8 @@ class Front:
 
 
 class EarliestDue:
-    """The next waiting row of each partition. ``due`` has the row's instant by partition, if a row is known. ``front``
-    determines where to begin reading.
+    """The next waiting row of each partition. ``due`` maps each partition with a known row to the row's instant.
+    ``front`` determines where to begin reading.
 
     ``ahead`` is the look-ahead of claims, in microseconds. Instants are microseconds since 2000-01-01 UTC.
     """
@@ -166,8 +165,8 @@ class EarliestDue:
         self._add(self._heard)
 
     def claimed(self, shares: Iterable[PartitionShare], answer: Claimed, *, all_kinds: bool = True) -> list[int]:
-        """Takes the result of a claim. If a share is full, its partition may have more rows, and the next claim
-        continues there, unless this claim skipped some kinds of rows (``all_kinds`` is False).
+        """Takes the result of a claim. If a share is full, its partition may have more rows. The next claim continues
+        there, unless this claim skipped some kinds of rows (``all_kinds`` is False).
 
         Returns the partitions whose next row beyond the claim's look-ahead is now unknown.
         """
@@ -239,8 +238,8 @@ class EarliestDue:
         return any(self.due.get(partition, FAR_OFF) <= since for partition in partitions)
 
     def gathering_pause(self, partition: int, claimed_at: float) -> float:
-        """Seconds to wait so that more rows can be claimed together, or 0 if the partition's next row is due soon.
-        ``claimed_at`` is the monotonic time of the last claim."""
+        """Seconds to wait so that more rows can be claimed together, or 0 if the partition's next row is due soon. The
+        last claim was made at ``claimed_at`` (monotonic)."""
         slack = self.due[partition] - self._clock.now() - self.ahead // 4
         since = time.monotonic() - claimed_at
         return min(slack / 1e6, self.ahead / 2e6 - since) if slack > 0 else 0.0

@@ -32,14 +32,13 @@ class Fairness:
         streams, or many clients with few rows each."""
 
     def leave(self, held: Iterable[str]) -> None:
-        """Ends the streams of these clients, whose gates hold executions: rows claimed from the streams would only be
-        held too."""
+        """Ends the streams of these clients, whose gates hold executions: rows claimed there would only be held too."""
         for client in held:
             self.apart.pop(client, None)
 
     def observe(self, taken: Sequence[ClaimedExecution], asked: int, now: int) -> None:
-        """Takes the result of a claim for clients without a stream, which asked for ``asked`` rows and took the rows
-        ``taken``."""
+        """Takes the result of a claim for clients without a stream. ``asked`` is the number of rows asked for, and
+        ``taken`` contains the rows that were claimed."""
         self.is_behind = False
         if not self.known.are_several():
             self.apart.clear()
@@ -62,8 +61,8 @@ class Fairness:
 
     def budgets(self, free: int, *, capacity: int, taken: Callable[[str], int]) -> Iterator[tuple[Stream, int]]:
         """Yields each stream with its part of the room. The rest is for clients without a stream. ``taken`` returns how
-        much of the ``capacity`` a client already uses. It is called when the client's stream comes up, because earlier
-        claims took a while."""
+        much of the ``capacity`` a client already uses. Because earlier claims take a while, it is called only when the
+        client's stream comes up."""
         whole = sum(map(self.known.weight, self.apart)) + self._weight_of_others()
         for client, stream in list(self.apart.items()):
             share = self.known.weight(client) / whole

@@ -2,14 +2,15 @@
 
 Every database user may notify on any channel, so a notification is only a hint. While there are few notifications,
 ``Hints`` passes each one on at once. If thousands arrive per second, ``Hints`` gathers them for some milliseconds and
-passes on one of each kind. The bytes that are parsed are limited too: notifications beyond the limit are only counted,
-and make the worker look at all partitions.
+passes on one of each kind. Notifications beyond a limit of bytes are not parsed, but make the worker look at all
+partitions.
 
 Like all of the worker's sessions, the listener's session has the worker's name. When the process dies, its sessions
-end, and other workers take back its rows without waiting for the leases to expire. A broken connection may look alive,
-so every few seconds the listener sends itself a notification with a secret word. If the notification does not arrive,
-the session counts as lost. After each (re)connect, the worker looks at its partitions once, for rows that were added
-while it did not listen.
+end, and other workers take back its rows without waiting for the leases to expire.
+
+A broken connection may look alive, so every few seconds the listener sends itself a notification with a secret word. If
+the notification does not arrive, the session counts as lost. After each (re)connect, the worker looks at its partitions
+once, for rows that were added while it did not listen.
 """
 
 import asyncio
@@ -37,14 +38,13 @@ _READ_EACH, _READ_BYTES = 0.02, 16_384
 _FAR_BACK = 10_000_000  # microseconds; rows further back lie behind dead index entries and take long to read
 _MOST_ENDED = 10_000
 _AT_ONCE = {STOP: 8, "gates": 4}
-"""How many notifications of each of these kinds are passed on without delay. They keep rows from beginning, sometimes
-only milliseconds before the start."""
+"""How many notifications of each of these kinds are passed on without delay. Such a notification keeps rows from
+beginning, sometimes only milliseconds before they start."""
 _Answer = TypeVar("_Answer")
 
 
 class Throttle:
-    """Calls ``pass_on`` after each ``wake``: at once, or after ``apart`` seconds if there were too many calls
-    lately."""
+    """Calls ``pass_on`` after each ``wake``: at once or, if there were many calls lately, after ``apart`` seconds."""
 
     def __init__(self, apart: float, pass_on: Callable[[], None], *, at_once: int = 1, within: float = 0.0) -> None:
         self._apart, self._pass_on = apart, pass_on
@@ -123,7 +123,7 @@ class Hints:
         if payload in self._words:
             self._words[payload].wake()
         elif payload.startswith(STOP):
-            if self._stops.may_read(len(payload)):  # otherwise the next renewal notices the change
+            if self._stops.may_read(len(payload)):  # if not, the next renewal notices the change
                 self._take_notice(payload)
         elif len(payload) > MOST_ROWS:
             return

@@ -1,14 +1,15 @@
 """Polling: a worker that is notified often polls instead, so that writers need not notify.
 
-While a transaction that notifies commits, PostgreSQL holds a lock on the whole database. So if all writers of near-term
-rows notified, they would wait for each other's flushes to disk. Therefore, writers notify only while no worker polls. A
-polling worker announces this for each of its queues every 0.4 seconds, in a place that only workers can write, and
-claims every few milliseconds. It stops polling when few rows come in or when it has no room. After that, it looks often
-for a moment, because writers that saw it polling may commit later. It also looks often while writers do not notify
-because PostgreSQL's notification queue is filling up.
+While a transaction that notifies commits, PostgreSQL holds a lock on the whole database. If all writers of near-term
+rows notified, they would wait for each other's flushes to disk. So writers notify only while no worker polls.
 
-An announcement is valid for 1.5 seconds, even if the worker dies. Rows that come in during that time are found within
-the poll interval.
+A polling worker claims every few milliseconds, and stops polling when few rows come in or when it has no room. After
+that, it looks often for a moment, because writers that saw it polling may commit later. It also looks often while
+writers do not notify because PostgreSQL's notification queue is filling up.
+
+Every 0.4 seconds, a polling worker announces for each of its queues that it polls, in a place that only workers can
+write. An announcement is valid for 1.5 seconds, even if the worker dies. Rows that come in after the worker's death are
+found within the poll interval.
 """
 
 import time
@@ -70,8 +71,7 @@ class Polling:
             self.look_often()
 
     def found(self, count: int, seconds: float) -> bool:
-        """Records how many rows a claim found, and how many seconds it took. Returns False if polling finds too few
-        rows."""
+        """Records a claim's number of rows and its seconds. Returns False if polling finds too few rows."""
         self._found += count
         self.interval = min(max(_SHORTEST_INTERVAL, _SHARE_OF_TIME * seconds), _LONGEST_INTERVAL)
         now = time.monotonic()

@@ -62,5 +62,5 @@ class RowFilters:
 
     @property
     def passed_over(self) -> frozenset[str]:
-        """The clients and capabilities whose due rows, perhaps very many, are skipped until they are held."""
+        """The clients and capabilities whose due rows, which may be very many, are skipped until they are held."""
         return frozenset((*self.held, *self._capabilities.missed))

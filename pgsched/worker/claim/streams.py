@@ -23,7 +23,7 @@ from pgsched.store.live.row_filter_and_next_due import RowFilter
 _PARTITIONS = 4  # maximum number of partitions that a claim from a single client's stream reads
 _FROM_THE_EDGE = 10.0  # seconds after which marks are dropped, so that rows before the marks are found
 _BY_INSTANT = 1 / 3  # rows claimed by instant for each row claimed by priority
-_LOOK_AGAIN, _ONE_IN = 0.25, 20  # seconds after a search that finds no priorities; one part in this many of the time
+_LOOK_AGAIN, _ONE_IN = 0.25, 20  # pause after a search that finds no priorities: seconds, or searches' durations
 _REMEMBERED = 10.0
 _LONG = 0.1  # seconds that a turn may take
 _FEWEST, _MOST = 250, 1 << 16  # limits for the number of rows in a turn
@@ -36,8 +36,7 @@ Divide = Callable[[Collection[int], int], Mapping[int, int]]
 
 
 def spread(partitions: Sequence[int], room: int, *, batch: int, low: Callable[[int], int]) -> list[PartitionShare]:
-    """Divides the room equally among partitions in random order, so that each partition gets its turn even if there is
-    little room."""
+    """Divides the room equally among partitions, in random order so that each gets its turn even if room is scarce."""
     count = min(len(partitions), room)
     chosen = random.sample(partitions, k=count)
     return [PartitionShare(partition, low(partition), min(batch, room // count)) for partition in chosen]
@@ -89,7 +88,8 @@ class Stream:
         return count
 
     def went_by_instant(self, taken: Sequence[ClaimedExecution], *, asked: int) -> None:
-        """Records that a claim by instant asked for ``asked`` rows and took the rows ``taken``."""
+        """Records a claim by instant. ``asked`` is the number of rows asked for, and ``taken`` contains the rows that
+        were claimed."""
         self._owed = max(self._owed - len(taken), 0.0) if len(taken) >= asked else 0.0
         if any(row.options and _BELOW in row.options for row in taken):
             self._seen_below_until = time.monotonic() + _REMEMBERED

@@ -1,23 +1,18 @@
 """The sweeper: finds due rows behind the front, where claims no longer read.
 
-Claims and looks begin to read a moment before the current instant, not at the left edge of the index
-(``earliest_due``). A row can be further back if its notification was not sent or was lost, if its transaction was long,
-or if a stopped worker handed it back. While claims skip a client's rows, they must not begin further back: a row must
-be read to be skipped, and a client over its limit may have a million due rows. A claim that read them all would keep
-every other client waiting.
+Claims begin to read a moment before the current instant, not at the left edge of the index (``earliest_due``). A row
+can be further back if its notification was not sent or was lost, if its transaction was long, or if a stopped worker
+handed it back. While claims skip a client's rows, they must not begin further back: a client over its limit may have a
+million due rows, and reading all of them would keep every other client waiting.
 
-The sweeper reads these rows in parts while claims go on, so that every row is found within a bounded time. If claims
-skip no rows, it only tells the claimer where to begin. Otherwise it finds spans with rows to claim, and continues when
-they have been claimed.
-
-While the worker is idle and there are no dead entries at the edge, the claimer's looks read from the edge, and the
-sweeper reads nothing.
-
-A sweep reads every partition from the left edge of its index, and finds all rows that are there when it begins. A sweep
-begins every poll interval or, if the previous sweep takes longer, when that sweep ends.
+A sweep reads every partition from the left edge of its index, in parts, while claims go on. If claims skip no rows, the
+sweeper only tells the claimer where to begin. If claims skip rows, the sweeper finds spans with rows to claim, and
+continues when these rows have been claimed. A sweep begins every poll interval or, if the previous sweep takes longer,
+when that sweep ends.
 
 Reading takes one part in ``ONE_IN`` of the time. If reading all rows behind the front takes t seconds, every row is
-found within the poll interval plus ``2 * ONE_IN * t`` seconds.
+found within the poll interval plus ``2 * ONE_IN * t`` seconds. While the worker is idle and there are no dead entries
+at the edge, the claimer's looks read from the edge, and the sweeper reads nothing.
 """
 
 import time
@@ -58,7 +53,7 @@ class Sweeps:
         """Returns the marks from which to continue now, by partition, or no marks if there is nothing to read yet.
 
         Sweeps read the worker's ``own`` partitions and the ``others``, whose workers may have no room. If claims skip
-        rows (``is_partial``), sweeps take long, and only one sweep in ``OTHERS_ONE_IN`` reads the others.
+        rows (``is_partial``), sweeps take long, so only one in ``OTHERS_ONE_IN`` reads the others.
         """
         if not self.pace.is_due:
             return {}
@@ -159,8 +154,7 @@ class Sweeper(Service):
         return begin if partition in self._assignment.own else min(begin, self._clock.now() - HELP_AFTER)
 
     def _note(self, partition: int, span: InstantRange, part: WaitingRange) -> int | None:
-        """Records what a part contains. Returns the mark from which to continue, or None if there is nothing more to
-        read."""
+        """Records what a part contains. Returns the mark from which to continue, or None at the end."""
         is_one_instant = part.read_to == span.low  # a single instant may have more rows than a part
         if not self._selection.is_partial:
             if part.first is None:
@@ -174,7 +168,7 @@ class Sweeper(Service):
 
     def shares(self, room: int, *, batch: int) -> tuple[list[PartitionShare], int]:
         """Returns the shares of ``found`` to claim next, earliest first, and the instant up to which to claim: a little
-        beyond the end of the span that ends first."""
+        after the first end of a span."""
         self._keep_open()
         until = min((span.until for span in self.found.values()), default=LONG_AGO)
         room = min(batch, max(room, _SMALLEST_BATCH))

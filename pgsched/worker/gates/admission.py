@@ -1,5 +1,4 @@
-"""Decides, in a claim's transaction, which executions may pass their gates, and at which gate each other execution is
-held."""
+"""Decides, in a claim's transaction, which executions may pass their gates, and at which gates the others are held."""
 
 import time
 from collections import defaultdict
@@ -214,6 +213,5 @@ class Admission:
 
 
 def from_now(microseconds: int, latest: float) -> float:
-    """Returns the monotonic time ``microseconds`` from now, at least ``SOONEST`` and at most ``latest`` seconds from
-    now."""
+    """Converts ``microseconds`` from now to monotonic time, between ``SOONEST`` and ``latest`` seconds ahead."""
     return time.monotonic() + min(max(microseconds / 1e6, SOONEST), latest)

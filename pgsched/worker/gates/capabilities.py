@@ -71,10 +71,9 @@ class Capabilities(Service):
         self._round = Round()
 
     def gate_of(self, target: str) -> str | None:
-        """Returns the gate at which an execution for this target waits for another worker, or None if this worker can
-        deliver it."""
+        """Returns the gate at which executions for this target wait, or None if this worker can deliver them."""
         needed = needs(target)
-        # Any worker can call SQL functions of clients with a database role. For SQL, only the call itself can tell.
+        # For SQL, this depends on the client: any worker can make calls for a client that has a database role.
         return None if needed is None or needed == SQL or needed in self.mine else WORKER + needed
 
     def note_others(self, alive: Sequence[RegisteredWorker], number: int) -> None:

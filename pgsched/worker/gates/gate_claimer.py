@@ -1,4 +1,4 @@
-"""When a gate that holds executions has room, claims some of them, and delivers them or moves them to a wider gate.
+"""Claims executions from gates that have room, and delivers these executions or moves them to a wider gate.
 
 An execution that may not pass when it is claimed is held: it moves from the index that claims read to an index of held
 executions, and is claimed from there when there is room. So neither claims nor turns of this service read rows that a
@@ -108,8 +108,7 @@ class GateClaimer(Claiming):
         self._recount()
 
     async def _look_on(self) -> None:
-        """Reads the next thousand gates that hold executions. After the last of these parts, forgets gates that were
-        not read."""
+        """Reads the next thousand gates that hold executions. When all have been read, forgets other gates."""
         found = await gates.holding(await self._chores.get(), after=self._seen_to, most=_MOST_HOLDING)
         self._seen.update(found)
         if len(found) == _MOST_HOLDING:

@@ -13,8 +13,7 @@ _MOST_SPARE = 100
 
 @dataclass(slots=True, kw_only=True)
 class GateTimer:
-    """The monotonic time at which to claim next from a gate, and what earlier turns have learned about the gate's
-    rows."""
+    """When to claim next from a gate (monotonic), and what earlier turns have learned about the gate's rows."""
 
     due: float = 0.0
     moves_on: bool = False
@@ -31,8 +30,7 @@ class GateTimer:
             self.beside.add(gate.name)
 
     def record_feed_result(self, *, passed: int, moved: int, elsewhere: int) -> None:
-        """Records how many rows passed, how many moved to a wider gate that lets rows pass soon, and how many wait at
-        other gates."""
+        """Records how many rows passed, moved to a wider gate that lets rows pass soon, or wait at other gates."""
         self.moves_on = bool(moved)
         if elsewhere and not passed and not moved:
             self.spare = min(self.spare * _SPARE, _MOST_SPARE)
@@ -45,8 +43,7 @@ class GateTimer:
         self.beside.clear()
 
     def ahead(self, beside: Iterable[Gate], now: int) -> int:
-        """Returns how many microseconds ahead to claim from the gate. ``beside`` is the current state of the gates in
-        ``self.beside``."""
+        """Returns how many microseconds ahead to claim. ``beside`` is the state of the gates in ``self.beside``."""
         if self.moves_on:  # the wider gate handles the rows at its next turn
             return AHEAD + AHEAD // 2
         idle_from = min((gate.earliest(now) for gate in beside), default=now + AHEAD)

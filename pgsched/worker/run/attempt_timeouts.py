@@ -1,4 +1,4 @@
-"""Several times a second, ends attempts that have timed out and shows the watchdog that the loop is running."""
+"""Ends attempts that have timed out, and shows the watchdog that the loop is running, several times a second."""
 
 import asyncio
 import time
@@ -27,8 +27,7 @@ class AttemptTimeouts:
         self._look: Callable[[float], None]
 
     def start(self, lanes: Sequence[Lane], hand: RowsInHand, look: Callable[[float], None]) -> None:
-        """Watches these lanes in the running loop. Each check calls ``look`` with the total seconds that all running
-        attempts have taken."""
+        """Watches these lanes. Each check calls ``look`` with the total seconds that running attempts have taken."""
         self._lanes, self._hand, self._look = lanes, hand, look
         self._watchdog.start(lanes, hand)
         self.task = asyncio.create_task(self._watch())
@@ -53,8 +52,8 @@ class AttemptTimeouts:
             self._look(self._end_overdue(now, blocked))
 
     def _end_overdue(self, now: float, blocked: float) -> float:
-        """Ends timed-out attempts. Returns the total seconds that all running attempts have taken. ``blocked`` is the
-        number of seconds for which the loop was blocked."""
+        """Ends timed-out attempts, after the loop was blocked for ``blocked`` seconds. Returns the total seconds that
+        all running attempts have taken."""
         occupied = 0.0
         for lane in self._lanes:
             if lane.execution is None:

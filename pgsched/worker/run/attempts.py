@@ -50,19 +50,19 @@ def ended_by_drain(lane: Lane) -> Outcome:
 
 
 class RecordedStarts:
-    """Records in the database that an attempt starts, for rows with ``max_attempts`` 1.
+    """Records in the database that the only attempt of a row starts.
 
-    Such a row's target is called at most once, even if the worker is lost. So the target is called only after the start
-    is committed, and a row that is taken back later ends as failed. Simultaneous starts are written together, on a
-    connection that is opened for the first start. Starts of rows that may have more attempts are not recorded.
+    The target of a row with ``max_attempts`` 1 is called at most once, even if the worker is lost. So the target is
+    called only after the start is committed, and a row that is taken back later ends as failed. Simultaneous starts are
+    written together, on a connection that is opened for the first start.
     """
 
     def __init__(self, link: Link) -> None:
         self._link, self._notes = link, Batched(self._note, most=_NOTED_AT_ONCE)
 
     async def note(self, row: ClaimedExecution, *, begun: bool = True) -> bool:
-        """Records that this row has begun or, if ``begun`` is False, that it has not begun after all. Returns whether
-        the record was committed: it is not if another worker has the row or the row is locked. Raises any error of the
+        """Records that this row has begun or, if ``begun`` is False, that it has not begun after all. Returns False if
+        nothing was recorded, because another worker has the row or the row is locked. Raises any error of the
         database."""
         return bool(await self._notes.get((row, begun)))
 
@@ -224,8 +224,7 @@ class Attempts:
             self._shares.give_back(row.client_id)
 
     async def large(self, lane: Lane, row: ClaimedExecution) -> None:
-        """Makes one attempt at a row whose payload the claim kept back. Reading the payload does not count towards the
-        attempt's time."""
+        """Makes one attempt at a row whose payload the claim kept back. The attempt's time begins after reading."""
         lane.execution, released, doubts = row, Released(), self._tenure.doubts
         since = time.monotonic()
         try:
@@ -252,8 +251,7 @@ class Attempts:
         self._settle(row, DEFAULT_OPTIONS, released, 0.0)
 
     def _linger(self, row: ClaimedExecution) -> None:
-        """Keeps a row until its function has returned, because the next row with its ordering key must wait for the
-        function."""
+        """Keeps a row until its function has returned, because the next row with its ordering key must wait."""
         self.lingering[row.id] = row
         self._in_hand.keep_unrecorded([row.id])
 
@@ -264,8 +262,7 @@ class Attempts:
             self._settle(row, DEFAULT_OPTIONS, _ENDED, 0.0)
 
     def _cancelled(self, lane: Lane, row: ClaimedExecution, error: BaseException) -> Outcome:
-        """Returns the outcome of an attempt that was cancelled by its timeout, by the row's end in the database, or by
-        the handler itself."""
+        """Returns the outcome of an attempt that was cancelled by its timeout, the row's end, or the handler."""
         if lane.expired or lane.stopped:
             lane.forgive()
         if lane.stopped and not lane.expired:

@@ -1,17 +1,17 @@
 """Stands in for the worker's event loop, in a thread, while the loop is blocked.
 
-A handler that computes or waits without awaiting blocks its whole process. The process is still alive, so rows that
-have begun in it must not begin in another worker too. Rows that have not begun should begin in another worker at once.
-So after a second, the thread, which has its own event loop, does the following:
+While the loop is blocked, the process is still alive, so rows that have begun in it must not begin in another worker
+too. Rows that have not begun should begin in another worker at once. So after a second, the thread, which has its own
+event loop, does the following:
 
 - It gives up the rows that have not begun: it makes sure that the blocked loop will not start them (``in_hand``), and
   then releases their leases.
 - It hands back rows of claims whose results the loop has not read. It ends the worker's sessions that are in a
   transaction, because other sessions may wait for their locks.
-- It renews the worker's registration and the leases of rows that have begun, as often as the renewer does. In case the
-  loop resumes, it does so for as long as the blocking attempt may take and half a lease more. After that, it ends the
-  process (``forced_exit``), and the execution that blocked the loop will be called in isolation. If the thread may not
-  end the process, the worker counts as lost, like any silent worker.
+- It renews the worker's registration and the leases of rows that have begun, because the loop may resume. When the
+  blocking attempt has taken as long as it may and half a lease more, the thread ends the process (``forced_exit``), and
+  the execution that blocked the loop will be called in isolation. If the thread may not end the process, the worker
+  counts as lost, like any silent worker.
 
 The thread cannot help if the handler holds the GIL, as some extensions do, or if the process is stopped. In that case,
 the other workers find this worker silent, and the loop doubts its leases when it resumes.
@@ -68,8 +68,8 @@ class RowsInHand:
 
 class StandIn:
     """Does the work of a blocked loop. The thread calls ``step`` repeatedly while the loop is blocked, and ``rest``
-    while it is not. ``unanswered`` returns the tokens of claims whose results were not read. An attempt may block the
-    loop for at most ``longest`` seconds, whatever its timeout."""
+    while it is not. ``unanswered`` returns the tokens of claims whose results were not read. ``longest`` is the number
+    of seconds for which an attempt may block the loop, whatever its timeout."""
 
     def __init__(
         self,
@@ -93,8 +93,8 @@ class StandIn:
         self._is_released = self._is_over = False
 
     def step(self, hand: RowsInHand, since: float, culprit: ClaimedExecution | None, until: float | None) -> None:
-        """Takes the next steps that are due. The loop has been blocked since ``since`` (monotonic) by the attempt at
-        ``culprit``, which may take until ``until``. An unknown culprit may take as long as a lease."""
+        """Takes the next steps that are due. The attempt at ``culprit`` began to block the loop at ``since``
+        (monotonic), and its time ends at ``until``. An unknown culprit may take as long as a lease."""
         if since != self._since:
             self._begin(since)
         if self._given_up is None:

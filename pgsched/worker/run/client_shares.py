@@ -12,9 +12,9 @@ _FEWEST_CROWDING = 16
 
 
 class Shares(Slots):
-    """The lanes as slots. ``idle`` returns how many lanes sleep. Lanes are shared only while fewer than ``scarce`` of
-    them sleep, because quick rows need few lanes. ``is_wanted`` returns whether there are several clients. Claims skip
-    the ``crowded`` clients. The signal ``relieved`` means that a client is no longer crowded."""
+    """The lanes as slots. ``idle`` returns how many lanes sleep. While at least ``scarce`` lanes sleep, lanes are not
+    shared, because quick rows need few lanes. ``is_wanted`` returns whether there are several clients. Claims skip the
+    ``crowded`` clients. The signal ``relieved`` means that a client is no longer crowded."""
 
     def __init__(self, *, lanes: int, is_wanted: Callable[[], bool]) -> None:
         super().__init__("lanes", lanes, is_shared=is_wanted)
@@ -32,8 +32,7 @@ class Shares(Slots):
         return self.idle() + self._returned
 
     def take(self, client: str) -> None:
-        """Takes a lane, which is already awake, for an attempt of this client. Raises NoFreeSlot if the client has used
-        up its share."""
+        """Takes an awake lane for an attempt of this client. Raises NoFreeSlot if the client has used up its share."""
         if self._share_of(client, self.idle() + 1) < 1:
             raise NoFreeSlot(self)
         self._count(client)
@@ -45,8 +44,7 @@ class Shares(Slots):
         self._returned = 0
 
     def look(self, waiting: Mapping[str, int]) -> None:
-        """Decides whether lanes are shared and, from each client's number of waiting rows, which clients are
-        crowded."""
+        """Decides whether lanes are shared and, by their numbers of waiting rows, which clients are crowded."""
         self.wanted = self._is_wanted()
         before = self.crowded
         if before or waiting:

@@ -102,8 +102,7 @@ class Dispatcher:
 
     @property
     def free(self) -> int:
-        """The number of further rows for which there is room. If there is little room, ``room`` will be called when
-        there is more room."""
+        """The number of further rows for which there is room. If it is low, ``room`` is called when it has risen."""
         left = self.spare
         self._wants_room = left <= self.capacity // 2
         return left
@@ -115,8 +114,8 @@ class Dispatcher:
 
     @property
     def free_for_held(self) -> int:
-        """The number of further rows from gates for which there is room. It includes some reserved room, because other
-        claims use up ``free`` at once."""
+        """The number of further rows from gates for which there is room. Some room is reserved for such rows, because
+        other claims use up ``free`` at once."""
         return max(self._slots_left + self.concurrency // 4 + 1, 0) if self.tenure.is_alive else 0
 
     def taken(self, client: str) -> int:
@@ -132,8 +131,7 @@ class Dispatcher:
         return self.capacity - len(self.in_hand) + len(self._upcoming.far) + waiting + len(self.in_hand.unrecorded)
 
     def submit(self, rows: list[ClaimedExecution], sure_until: float = float("inf")) -> None:
-        """Takes claimed rows, whose leases are valid until ``sure_until`` (monotonic). Starts due rows now, and other
-        rows at their instant."""
+        """Takes rows whose leases are valid until ``sure_until`` (monotonic), and starts each at its instant."""
         self.tenure.claimed(sure_until)
         self.in_hand.take(rows)
         self._timeouts.has_work.set()
@@ -184,8 +182,7 @@ class Dispatcher:
             self._settle(row, DEFAULT_OPTIONS, Released(), 0.0)
 
     async def drain(self, limit: timedelta) -> None:
-        """Hands back rows that have not begun, lets running attempts finish within ``limit``, and then hands back the
-        other rows."""
+        """Hands back rows that have not begun, lets attempts finish within ``limit``, and hands back the rest."""
         self.hand_back()
         deadline = time.monotonic() + limit.total_seconds()
         while self.running and time.monotonic() < deadline:  # noqa: ASYNC110  lanes end one by one, at shutdown

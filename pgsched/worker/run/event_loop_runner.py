@@ -8,8 +8,7 @@ from pgsched.telemetry import Events
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Returns uvloop's factory, or None if uvloop is not installed. uvloop requires CPython and does not run on
-    Windows."""
+    """Returns uvloop's factory, or None if uvloop is not installed. uvloop runs only on CPython, and not on Windows."""
     try:
         import uvloop
     except ImportError:
@@ -19,7 +18,7 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 def run_to_its_end(work: Coroutine[Any, Any, None], events: Events) -> None:
     """Runs work like ``asyncio.run``, but resumes a loop that is stopped before the work is done. Any handler can stop
-    the loop, and if the process then ended, outcomes would be lost."""
+    the loop, and outcomes would be lost if the process ended."""
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         loop = runner.get_loop()
         task = loop.create_task(work)

@@ -2,13 +2,12 @@
 
 Handlers run in the worker's process. A handler can block the event loop or the interpreter forever, or cancel the
 worker's own tasks. In that case, the process cannot be trusted to recover, so it ends at once, and its supervisor
-(pgsched's own, systemd or Kubernetes) starts a new process. Within two seconds, other workers have taken over its rows.
-The attempts that were running count as lost, so the handler at fault will soon be called in isolation
-(``delivery.isolation``).
+starts a new process. Within two seconds, other workers have taken over its rows. The attempts that were running count
+as lost, so the handler at fault will soon be called in isolation (``delivery.isolation``).
 
 If the loop is blocked, the watchdog's thread ends the process (``blocked_loop_stand_in``). If a part of the worker has
-ended without being stopped, the main task ends it. If not even the watchdog's thread can run, a timer outside the
-interpreter ends it; the thread keeps resetting this timer.
+ended without being stopped, the main task ends the process. The watchdog's thread keeps resetting a timer outside the
+interpreter, which ends the process if not even this thread can run.
 
 After ``os.fork()``, two processes share the same sessions, connections and epoll. Each would read data meant for the
 other, and rows would run twice. A child may do anything within the handler, such as start another program, but is ended

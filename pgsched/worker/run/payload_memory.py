@@ -1,8 +1,8 @@
 """Limits the memory that large payloads and large results take.
 
 A claim returns small payloads with their rows and keeps larger ones back, because a worker may hold many rows, and a
-payload may be as large as a mebibyte. A payload that was kept back is read when its row starts, if there is memory for
-it. Otherwise, the row waits, as it would for any slot. The size of a payload is unknown before it is read, so reading
+payload may be as large as a mebibyte. A payload that was kept back is read when its row starts. If there is no memory
+for the payload, the row waits, as it would for any slot. The size of a payload is unknown before it is read, so reading
 reserves the maximum size, and then releases what is not needed.
 """
 

@@ -1,8 +1,8 @@
 """A timer on the monotonic clock, accurate to a few hundredths of a millisecond.
 
-An event loop's own timers have a resolution of a millisecond, so rows would start up to two milliseconds late, or the
-loop would spin for the last millisecond. On Linux, this timer is a timerfd (timerfd_create(2)); elsewhere it uses the
-loop's timer.
+An event loop's own timers have a resolution of a millisecond. With them, rows would start up to two milliseconds late,
+or the loop would spin for the last millisecond. On Linux, this timer is a timerfd (timerfd_create(2)). Elsewhere, it
+uses the loop's timer.
 """
 
 import asyncio

@@ -64,8 +64,7 @@ class Renewer(Service):
             self.wake()
 
     async def _session(self) -> Connection:
-        """Returns the renewer's own connection or, if the server accepts no new one, another of the worker's
-        connections."""
+        """Returns the renewer's own connection or, if the server accepts no new one, another of the worker's."""
         try:
             return await self._link.get()
         except (psycopg.Error, OSError):

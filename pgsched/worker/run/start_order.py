@@ -1,8 +1,8 @@
 """The order in which due rows start.
 
-A client's rows may be slow to begin: each failing function or refused connection takes some of the process's time.
-Other clients' rows should not wait behind hundreds of such rows. So due rows start in rounds. In each round, a client
-starts a few rows, in order of arrival, and its other rows wait for the next rounds.
+Even rows that fail at once, such as those with a refused connection, take some of the process's time, and a client may
+have hundreds of them. So that other clients' rows do not wait behind all of them, due rows start in rounds. In each
+round, a client starts a few rows, in order of arrival, and its other rows wait for the next rounds.
 """
 
 from collections import deque

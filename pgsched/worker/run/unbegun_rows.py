@@ -9,9 +9,9 @@ the worker is notified of a change, no affected row begins without a check:
   them. Rows that are kept back at that time are handed back after their check.
 
 A claim that is in flight when the notification arrives may return such rows later. So named rows and recalls are
-remembered, and applied to the rows of claims that were requested before. Named rows are also looked for in later
-claims, because a change skips rows that a claim has just locked, and such a claim may fail. The same check applies to a
-row in its lane after it has waited for the database: for its payload, or for the record of its only attempt.
+remembered, and applied to the rows of that claim. Named rows are also looked for in later claims, because a change
+skips rows that a claim has just locked, and such a claim may fail. A row in its lane is checked too, after it has
+waited for the database: for its payload, or for the record of its only attempt.
 """
 
 import time
@@ -34,8 +34,8 @@ _MOST_NAMED, _MOST_RECALLS = 10_000, 100
 
 class UnbegunRows:
     """The rows that have not begun. Rows in ``kept_back`` must not begin before the database has confirmed them; the
-    signal ``asks`` means that there are new rows to confirm. Rows may begin for ``sure`` seconds after their claim was
-    requested.
+    signal ``asks`` means that there are new rows to confirm. ``sure`` is the number of seconds after a claim's request
+    in which the claim's rows may begin.
     """
 
     def __init__(
@@ -85,8 +85,7 @@ class UnbegunRows:
             self._keep_back(self._take(lambda row: row.id in ids))
 
     def recall(self, wanted: Wanted) -> None:
-        """Hands back the rows that match, including those that a claim in flight may return. Rows that are kept back
-        are handed back after their check."""
+        """Hands back the rows that match, including those that a claim in flight may return."""
         self._tell()
         self._recalls = [*self._recalls[1 - _MOST_RECALLS :], (self.told_until, wanted)]
         self._recalled.update(id for id, row in self.kept_back.items() if wanted(row))
@@ -103,8 +102,8 @@ class UnbegunRows:
         return [row for row in rows if row.id not in named and row.id not in recalled]
 
     def may_begin(self, row: ClaimedExecution, since: float) -> bool:
-        """Returns whether a row that was taken at ``since`` (monotonic) and then waited in its lane may begin. If it
-        may not, keeps it back or hands it back."""
+        """Returns whether a row that has waited in its lane may begin; if not, keeps it back or hands it back. The row
+        was taken at ``since`` (monotonic)."""
         return bool(self.sift([row], since + self._sure))
 
     def take(self, ids: Collection[bytes]) -> list[ClaimedExecution]:

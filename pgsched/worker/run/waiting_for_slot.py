@@ -1,7 +1,7 @@
 """Rows in hand that wait for a slot (``delivery.slots``), outside the lanes.
 
-They have not begun: no timeout runs, they do not count as attempts, and their leases are renewed like those of all rows
-in hand. Free slots go in turn to the waiting clients that may take another slot.
+Such rows have not begun: no timeout runs, they do not count as attempts, and their leases are renewed like those of all
+rows in hand. Free slots go in turn to the waiting clients that may take another slot.
 
 A row that has waited too long is postponed for a moment, and the reason is stored in the row. This makes room for other
 due rows, and another worker may have a slot for the postponed row. If the row's own client uses the slots, the row is
@@ -54,8 +54,8 @@ class WaitingForSlot:
         self.count += 1
 
     def join(self, row: ClaimedExecution, now: float) -> bool:
-        """Adds a row if another row of its client already waits for a slot of the same target. Returns whether the row
-        was added. This way, the rows for a full host do not each try to begin."""
+        """Adds a row if another row of its client already waits for a slot of the same target, so that the row need not
+        try to begin. Returns whether the row was added."""
         if row.id in self._resumed:
             return False
         slots = self._wanted.get((row.client_id, row.target))
@@ -75,8 +75,7 @@ class WaitingForSlot:
         return found
 
     def look(self) -> None:
-        """Resumes as many rows as there are free slots, because rows that were resumed before may not have taken their
-        slots."""
+        """Resumes as many rows as there are free slots, because resumed rows may not have taken their slots."""
         self._resumed.clear()
         self._wanted.clear()
         for slots, clients in [*self._rows.items()]:
@@ -87,7 +86,7 @@ class WaitingForSlot:
                 self._resume_one(slots, client)
 
     def take_overdue(self, before: float) -> Iterator[tuple[Slots, list[ClaimedExecution]]]:
-        """Removes the rows that began to wait before ``before``, and yields them grouped by slots."""
+        """Removes the rows that began to wait before a given time, and yields them grouped by slots."""
         for slots, clients in [*self._rows.items()]:
             taken = []
             for rows in clients.values():

@@ -1,9 +1,9 @@
 """Detects that the event loop is blocked.
 
 A handler that computes or waits without awaiting blocks everything else in its process: no other row starts, no
-response is read, and no lease is renewed. Nothing in the loop can report that, so a thread, the watchdog, checks that
-the loop runs. It reports each blockage once, with the loop's stack, and stands in for the blocked loop
-(``blocked_loop_stand_in``). It also resets the timer that ends a process in which not even this thread can run
+response is read, and no lease is renewed. Nothing in the loop can report the blockage, so a thread, the watchdog,
+checks that the loop runs. It reports each blockage once, with the loop's stack, and stands in for the blocked loop
+(``blocked_loop_stand_in``). It also keeps resetting the timer that ends a process in which not even this thread can run
 (``forced_exit``).
 """
 
@@ -58,8 +58,7 @@ class Watchdog:
         threading.Thread(target=self._watch, args=watched, name="pgsched-watchdog", daemon=True).start()
 
     def beat(self, now: float) -> float:
-        """Records that the loop is running. Returns the seconds for which it was blocked, or 0 if it was not blocked
-        for long."""
+        """Records that the loop is running. Returns the seconds for which it was blocked, or 0 if only briefly."""
         blocked, self._turned_at = now - self._turned_at, now
         if blocked < self._after:
             return 0.0
@@ -108,7 +107,7 @@ class Watchdog:
         stack = "".join(traceback.format_stack(frame)) if frame else ""
         task = asyncio.current_task(loop)
         culprit = next((lane.execution for lane in self._lanes if task and lane.task is task), None)
-        if self._turned_at == turned_at:  # otherwise, the loop has run since then, and the stack is unrelated
+        if self._turned_at == turned_at:  # if the loop has run since then, the stack is unrelated
             self.culprit, self._told_of = culprit, turned_at
             described = _described(culprit)
             self._events.emit("loop.blocked", seconds=round(blocked, 3), **described, stack=stack[-_LONGEST_STACK:])

@@ -113,8 +113,8 @@ class Batch:
         return part
 
     def in_two(self, most: int) -> tuple["Batch", "Batch"]:
-        """Splits the batch in two. The first part has at most ``most`` rows with an ordering key, taken from each
-        client in turn."""
+        """Splits the batch in two. The first part has up to ``most`` rows with an ordering key, taken from each client
+        in turn."""
         if len(self.keys) <= most:
             return self, Batch()
         later = set(self._keyed_by_turns()[most:])
@@ -170,8 +170,7 @@ class Batch:
         return found
 
     def _keyed_by_turns(self) -> list[bytes]:
-        """Returns the ids of rows with an ordering key: the first row of each client, then the second of each, and so
-        on."""
+        """Returns the ids of rows with an ordering key: each client's first row, then each second row, and so on."""
         counts, turns = Counter[str](), list[tuple[int, int, bytes]]()
         for place, (id, (_, client, _)) in enumerate(self.keys.items()):
             turns.append((counts[client], place, id))
@@ -180,7 +179,7 @@ class Batch:
 
     def _end_call(self, row: ClaimedExecution) -> None:
         """Records that the row's call is over. If the row was cancelled, the next row with its ordering key waits for
-        this. Otherwise, the row stays at the head of its key."""
+        the end of the call. A row that was not cancelled stays at the head of its key."""
         if row.ordering_key is not None:
             self._end(row)
 

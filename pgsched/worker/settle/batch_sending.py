@@ -1,7 +1,7 @@
 """Sends a batch of outcomes: as a whole, or only the part that can be settled.
 
-A client's open transaction may lock rows in hand, or jobs that count outcomes. Other outcomes do not wait for that
-transaction: ``LockAvoidingSettle`` settles only rows that it can lock at once, and the other rows are retried later. If
+A client's open transaction may lock rows in hand, or jobs that count outcomes. So that other outcomes do not wait for
+the transaction, ``LockAvoidingSettle`` settles only rows that it can lock at once, and the others are retried later. If
 the database refuses to settle a row, the row is settled without its result. If that fails too, the row is set aside
 (``store.live.parked_rows``).
 """
@@ -128,8 +128,7 @@ class LockAvoidingSettle:
             self._settled.locked |= await settle_locks.still_leased(self._connection, rest.by_partition())
 
     async def _put_away(self, culprit: Culprit[bytes]) -> None:
-        """Settles a row without its result. If the database refuses that too, sets the row aside, even if it has
-        ended."""
+        """Settles a row without its result or, if the database refuses that too, sets the row aside."""
         plain, ended = self._batch.only({culprit.row}).without_answers(reason_of(culprit.error))
         if ended:
             try:

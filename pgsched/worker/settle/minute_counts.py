@@ -1,7 +1,7 @@
 """Counts the outcomes of attempts. Observers get the counts of each batch. ``upkeep.rollups`` adds the counts by
 minute, queue and client to the rollups.
 
-Until then, the counts are only in memory, so a killed worker loses them.
+Counts that have not yet been added are only in memory, so a killed worker loses them.
 """
 
 import time
@@ -47,7 +47,7 @@ class Measured(NamedTuple):
 
 class Weighing:
     """Weights each measured attempt by the number of attempts in its queue that it represents. If a batch has no
-    measured attempt of a queue, the queue's next measured attempt also represents the batch's attempts."""
+    measured attempt of a queue, the queue's next measured attempt also represents that batch's attempts."""
 
     def __init__(self, clock: DatabaseClock, claimed_at: Mapping[int, float]) -> None:
         self._clock, self._claimed_at = clock, claimed_at
@@ -111,8 +111,8 @@ def ended_in(batch: Batch) -> Iterator[tuple[QueueOutcome, Group]]:
 
 class Minutes(Observer):
     """Counts attempts and plain successes by minute, queue and client. Clients without settings may have any name, so
-    only the busiest thousand such clients of a queue are counted separately. The other clients without settings count
-    only for their queue. ``is_known`` returns whether a client has settings."""
+    only the thousand busiest of them are counted separately in each queue. The others count only for the queue.
+    ``is_known`` returns whether a client has settings."""
 
     def __init__(self, clock: DatabaseClock, is_known: Callable[[str], bool]) -> None:
         self._clock, self._is_known = clock, is_known

@@ -5,8 +5,8 @@ new connection. Sending is idempotent: an outcome counts only under its row's to
 time.
 
 If a row of a batch is locked, or the database refuses it, the other rows are settled without it (``batch_sending``).
-Locked rows are kept apart and retried several times a second. While there are locked rows, each batch first checks
-which of its rows are locked, so that it does not wait for locks.
+Locked rows are kept apart and retried several times a second. While there are any, each batch first checks which of its
+rows are locked, so that it does not wait for locks.
 
 The gathering window adapts to the load. An idle worker settles at once. A busy worker settles when a batch is full or
 the longest window has passed.

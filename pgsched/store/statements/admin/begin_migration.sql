@@ -1,6 +1,6 @@
--- migrate: creates the schemas and the version table, and takes the lock that lets one migration run at a time. A
--- second migration waits here and then finds nothing to do. Only migrations may take this lock. If two migrations start
--- in an empty database, the later one waits and then continues with whatever the earlier one has created.
+-- migrate: creates the schemas and the version table, and takes the lock that lets only one migration run at a time. A
+-- second migration waits here, even in an empty database, and then continues with what the first has created. Only
+-- migrations may take this lock.
 do $$ begin create schema if not exists pgsched;
 exception when unique_violation or duplicate_schema then null; end $$;
 do $$ begin create schema if not exists pgsched_internal;

@@ -1,6 +1,6 @@
--- migrate: indexes created by a migration or with a queue that are missing or unusable: each index's name and
--- definition, whether its table is partitioned, and whether an index with its name exists. Locks nothing. Index: the
--- primary key of facts.
+-- migrate: indexes that were created by a migration or with a queue, and are now missing or unusable. For each index:
+-- its name and definition, whether its table is partitioned, and whether an index with its name exists. Locks nothing.
+-- Index: the primary key of facts.
 with made as (
   select i.key as name, i.value as definition
     from pgsched_internal.facts f, jsonb_each_text(f.value::jsonb -> 'indexes') i where f.name = 'catalogue'

@@ -1,6 +1,6 @@
 -- recovery: counts the executions that fire as soon as the installation is released, by client and queue: how many
--- there are, how late they are, how many of them workers had in flight, and how many belong to jobs. Reads all these
--- executions. Locks nothing. Index: executions_fire_at.
+-- there are, how late they are, how many of them were in flight on workers, and how many belong to jobs. Reads all
+-- these executions. Locks nothing. Index: executions_fire_at.
 select e.client_id::text as client, q.name as queue, count(*) as executions,
        count(*) filter (where e.lease_token is not null) as in_hand,
        count(*) filter (where e.job_id is not null) as of_jobs,

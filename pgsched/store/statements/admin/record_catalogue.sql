@@ -1,6 +1,6 @@
 -- migrate: records pgsched's database objects and the definitions of its indexes. An object that a migration created
--- keeps the record from when that migration ran on this version of PostgreSQL, because someone may have changed the
--- object afterwards. Objects that each release replaces are recorded again.
+-- keeps the record that was made when that migration ran on this version of PostgreSQL, because someone may have
+-- changed the object afterwards. Objects that each release replaces are recorded again.
 insert into pgsched_internal.facts as f (name, value)
 select 'catalogue', jsonb_build_object('server', s.server, 'revision', s.revision, 'owner', s.owner, 'things', s.things || coalesce(s.made, '{}'),
                                        'indexes', s.indexes || coalesce(s.indexes_made, '{}'))::text

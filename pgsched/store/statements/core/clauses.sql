@@ -1,10 +1,9 @@
 -- Optional clauses of statements, inserted where a statement says {clauses}. Each follows a line with its name and
 -- purpose. They are not parameters, because plans are cached: a condition that a parameter switches off would still be
 -- evaluated for each row read, an unwanted lock would still be waited for, and an insert that expects a conflict costs
--- a fifth more. The rows read are called "due", or "r" in listings, whose conditions depend on the filter. Column lists
--- that several statements share are here, too. One of them, "claimed", leaves out a payload that is large, or
--- compressed and therefore of unknown size (store/live/recorded_starts.py). The payload's header shows both, so the
--- rest is not read.
+-- a fifth more. The rows are called "due", or "r" in listings. Column lists that several statements share are here,
+-- too. The list "claimed" leaves out a payload that is large, or compressed and therefore of unknown size
+-- (store/live/recorded_starts.py). Only the payload's header is read to find out.
 
 -- left: excludes rows that need a capability left to other workers
 and pgsched_internal.capability_of(due.target) <> all (%(left)s)

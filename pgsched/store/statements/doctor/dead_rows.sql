@@ -1,5 +1,5 @@
--- doctor: tables of pgsched whose dead rows outnumber both this limit and their live rows, and the time since their
--- last vacuum. The table with the most dead rows comes first. Locks nothing.
+-- doctor: tables of pgsched that have more dead rows than live rows, and more than this limit, with the time since
+-- their last vacuum. The table with the most dead rows comes first. Locks nothing.
 select s.schemaname || '.' || s.relname as name, s.n_dead_tup::bigint as dead, s.n_live_tup::bigint as live,
        extract(epoch from pg_catalog.clock_timestamp() - greatest(s.last_vacuum, s.last_autovacuum))::float8 as seconds
   from pg_catalog.pg_stat_user_tables s

@@ -1,7 +1,7 @@
 -- doctor: objects of pgsched that differ from the record of the last migration: missing, changed, added, or owned by
--- another role; and whether the comparison is valid, because another version of PostgreSQL may have made the record.
--- Objects that come and go with queues and days are not recorded; they are compared with their required definitions.
--- Returns no row if nothing differs. Index: the primary key of facts. Locks nothing.
+-- another role. Also returns whether the comparison is valid, because another version of PostgreSQL may have made the
+-- record. Objects that come and go with queues and days are not recorded; they are compared with their required
+-- definitions. Returns no row if nothing differs. Index: the primary key of facts. Locks nothing.
 with recorded as (
   select f.value::jsonb as was from pgsched_internal.facts f where f.name = 'catalogue'
 ), relations as (

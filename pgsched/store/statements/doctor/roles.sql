@@ -1,4 +1,4 @@
--- doctor: pgsched's roles with an attribute that no role of pgsched should have, and logins of registered workers with
+-- doctor: roles of pgsched with an attribute that they should not have, and logins of registered workers with
 -- superuser, createrole or bypassrls. Locks nothing.
 select r.rolname::text as name, r.rolname = any (%(ours)s) as ours,
        pg_catalog.string_agg(a.what, ' ' order by a.what) as what

@@ -1,5 +1,5 @@
 -- doctor: settings that keep autovacuum from the tables that change constantly: server settings, and tables for which
--- it is turned off or whose own settings are lost. Locks nothing.
+-- autovacuum is turned off or whose own settings are lost. Locks nothing.
 (select 'setting' as kind, s.name || ' = ' || s.setting as name from pg_catalog.pg_settings s
   where s.name in ('autovacuum', 'track_counts') and s.setting = 'off')
 union all

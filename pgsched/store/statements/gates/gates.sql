@@ -1,6 +1,6 @@
--- gates: all gates: how many executions per second and how many at once each lets pass; for a queue's gate, the queue's
--- first partition; and for a gate that is shut by hand, the time when it opens, in microseconds since 1970. A circuit
--- that failures have opened does not count as shut.
+-- gates: all gates. For each gate: how many executions per second, and how many at once, it lets pass; for a queue's
+-- gate, the queue's first partition; for a gate that is shut by hand, the time when it opens, in microseconds since
+-- 1970. A circuit that failures have opened does not count as shut.
 select g.name, coalesce(g.events / extract(epoch from g.period), 'infinity')::float8 as rate,
        coalesce(g.concurrency, 'infinity'::float8) as concurrency, q.first_partition,
        case when g.shut_until > pgsched.now() and (g.name !~ '^circuit:' or g.openings = 0)

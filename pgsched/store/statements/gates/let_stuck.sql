@@ -1,5 +1,5 @@
 -- ordering: finds keys with waiting executions of which none has the turn, for example after a manual deletion, and
--- gives the turn to each key's next execution. Visits at most `most` keys of the partition, starting after a mark.
+-- gives the turn to each key's next execution. Visits up to `most` keys of the partition, starting after a mark.
 -- Returns the number of keys, the last key, and the number of executions that got a turn. Returns no row if another
 -- transaction has locked the partition's ordering. Index: executions_ordering.
 with recursive alone as materialized (

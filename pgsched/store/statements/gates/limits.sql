@@ -1,5 +1,6 @@
--- All limits, by kind and name. Index: the primary key of gates, in which circuits come first, and then one kind after
--- another. No kind is a prefix of another kind, so this holds wherever the database's collation sorts the colon.
+-- All limits, ordered by kind and name. Index: the primary key of gates, which has circuits first, and then one kind
+-- after another. No kind is a prefix of another kind, so this order does not depend on where the collation sorts the
+-- colon.
 select split_part(g.name, ':', 1) as kind, substr(g.name, strpos(g.name, ':') + 1) as name, g.events as rate, g.period as per,
        case when g.events is not null then g.burst end as burst, g.concurrency, g.updated_at
   from pgsched_internal.gates g

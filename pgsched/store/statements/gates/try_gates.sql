@@ -1,3 +1,3 @@
--- gates: locks these gates until the transaction ends. Returns the gates that it could not lock, because another
--- transaction kept them locked for more than a moment. Index: the primary key.
+-- gates: locks these gates until the transaction ends. Returns the gates that another transaction kept locked for more
+-- than a moment. Index: the primary key.
 select pgsched_internal.try_gates(%(names)s::text[])

@@ -1,4 +1,4 @@
--- claim: ends a job's runs before an instant, including running ones, whose results are refused from then on. Skips
+-- claim: ends a job's runs before an instant, including those that are running, whose results will be refused. Skips
 -- rows that another transaction has locked. Returns the runs that were running. Index: executions_job.
 with gone as (
   delete from pgsched_internal.executions_{p} e

@@ -1,9 +1,9 @@
 -- The sweep: among the next active jobs after a mark, finds those that no row will continue: no row is waiting, and no
 -- running row has a successor still to be planned. Has these jobs planned again from the latest planned instant that
--- has a live or ended row, whatever the row's outcome, and even if the row has passed gates (plan below 0). Triggered
--- and backfill rows do not count, because they account for no earlier instants. If the client does not keep all
--- history, planning starts from now. Returns the last job checked if there may be more, and the number of jobs to plan.
--- Indexes: the primary key of jobs; executions_job; history_job.
+-- has a live or ended row, whatever the row's outcome. Rows that have passed gates (plan below 0) count. Triggered and
+-- backfill rows do not, because they account for no earlier instants. If the client does not keep all history, planning
+-- starts from now. Returns the last job checked if there may be more, and the number of jobs to plan. Indexes: the
+-- primary key of jobs; executions_job; history_job.
 with looked_at as materialized (
   select j.id, j.state = 'active' and j.planned_revision = j.revision
            and (select e.id from pgsched.executions e  -- "not exists" might be hashed and read them all

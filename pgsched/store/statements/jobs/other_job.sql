@@ -1,4 +1,4 @@
--- claim: the definition, with the columns of jobs_in_hand, and the state of a job whose runs another job follows. Locks
+-- claim: the state and the definition, with the columns of jobs_in_hand, of a job whose runs another job follows. Locks
 -- nothing. Indexes: jobs_client_key; executions_job of its partition.
 select j.id, j.revision, j.cron, j.timezone, j.gap, j.overlap, (extract(epoch from j.every) * 1000000)::bigint, j.anchor,
        j.client_id, j.key, j.rules, j.exceptions, j.state::text, j.created_at,

@@ -1,5 +1,5 @@
--- claim: a job's runs from one instant up to, but not including, another, and its earlier runs that are not over, in
--- order. Leaves out earlier runs of a backfill. Locks nothing. Indexes: executions_job of the job's current and former
+-- claim: a job's runs at or after one instant and before another, and its earlier runs that are not over, in order.
+-- Leaves out earlier runs of a backfill. Locks nothing. Indexes: executions_job of the job's current and former
 -- partitions; history_job, for the days since the first instant.
 select e.id, e.scheduled_for, null as status from pgsched.executions e
  where e.job_id = %(job)s and e.scheduled_for < %(high)s and (e.scheduled_for >= %(low)s or e.plan is distinct from 0)

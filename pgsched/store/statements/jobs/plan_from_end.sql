@@ -1,7 +1,7 @@
 -- plan: for an edited job whose next instant is counted from the end of a run, returns the instant from which planning
--- continues, and that end. The end is the time when the last run ended or, if the job has not run, when it was created.
--- If a run is not over, or the client does not keep all history, the end is the current time. No row is planned for an
--- instant that has passed. Locks nothing. Indexes: executions_job of each partition; history_job.
+-- continues, and the end to count from. This end is the time when the last run ended or, if the job has not run, when
+-- the job was created. If a run is not over, or the client does not keep all history, it is the current time. No row is
+-- planned for an instant that has passed. Locks nothing. Indexes: executions_job of each partition; history_job.
 select greatest(pgsched.now() - j.every, e.ended), e.ended
   from pgsched.jobs j cross join lateral (
     select case

@@ -1,9 +1,9 @@
--- claim: leases due executions with a priority above 0, highest priority first, and within a priority the earliest
--- first. Locks these rows, and skips rows that another worker has locked. Reads only some rows (depth) of each
--- priority, so that a client's rows that claims must skip do not delay other rows. Index: executions_priority, for each
--- priority in use, from the highest down; then the primary key, without a join. An update returns its rows partition by
--- partition, so they are sorted again. The condition on the priority is a range, and the priority is repeated in the
--- order by clause, so that the planner cannot use the index on instants.
+-- claim: leases due executions with a priority above 0, highest priority first, and earliest first within a priority.
+-- Locks these rows, and skips rows that another worker has locked. Reads only some rows (depth) of each priority, so
+-- that a client's rows that claims must skip do not delay other rows. Index: executions_priority, for each priority in
+-- use, from the highest down; then the primary key, without a join. An update returns its rows partition by partition,
+-- so they are sorted again. The condition on the priority is a range, and the priority is repeated in the order by
+-- clause, so that the planner cannot use the index on instants.
 with recursive level (priority) as (
   (select (e.options ->> 'priority')::smallint from pgsched.executions e
     where e.options ? 'priority' and (e.options ->> 'priority')::smallint > 0 and e.partition = any ({partitions})

@@ -1,6 +1,6 @@
--- reap: searches the next due rows of each partition, from its mark on, for expired leases (`depth` rows and those due
--- at the same instant). Reports for each partition whether a lease had expired by a given moment and, if there may be
--- more rows, the instant at which the search stopped. Locks nothing. Index: executions_fire_at.
+-- reap: searches each partition's due rows after its mark for expired leases: the next `depth` rows, and those due at
+-- the same instant as the last. Reports for each partition whether a lease had expired by a given moment and, if there
+-- may be more rows, the instant at which the search stopped. Locks nothing. Index: executions_fire_at.
 select p.partition, coalesce(edge.expired, false), edge.read_to
   from unnest(%(partitions)s::smallint[], %(lows)s) as p(partition, low),
        lateral (select bool_or(due.lease_expires_at < to_timestamp(%(ended_by)s)) as expired,

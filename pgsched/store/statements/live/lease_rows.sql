@@ -1,4 +1,4 @@
--- sift: leases rows by id, to find out whether they can be leased. Index: the primary key.
+-- sift: leases rows by id, to find out which of them cannot be leased. Index: the primary key.
 update pgsched_internal.executions_{p} e
    set lease_owner = %(owner)s, lease_token = %(token)s,
        lease_expires_at = pgsched.now() + %(lease)s, attempt = e.attempt + 1

@@ -1,4 +1,4 @@
--- peek: reads, earliest first, at most `most` of each partition's waiting rows between `low` and `until`. Returns the
+-- peek: reads up to `most` of each partition's waiting rows between `low` and `until`, earliest first. Returns the
 -- earliest instant of a row that is not skipped and, if there may be more rows, the instant of the last row read. Locks
 -- nothing. Index: executions_fire_at.
 select {p}::smallint as partition, min(due.fire_at) filter (where true{clauses}) as first,

@@ -1,6 +1,6 @@
 -- claim: gives back claimed rows that need something that is locked or does not exist yet. They fire again after the
 -- claim's look-ahead: soon if they are a little overdue, later if they are long overdue, so that many such rows do not
--- block other rows. With `until`, they fire at that future instant, and claims that look ahead do not take them
+-- block other rows. If `until` is given, they fire at that instant instead, and claims that look ahead do not take them
 -- earlier. The mark 'busy' says that a row has not waited, although its fire_at suggests that it has. Fenced by the
 -- token. Index: the primary key; "any (array[…])" prevents a merge join, which would read the whole index.
 update pgsched_internal.executions_{p} e

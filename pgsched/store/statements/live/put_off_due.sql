@@ -1,5 +1,5 @@
--- sift: puts off a due row that another transaction has locked, to fire after the claim's look-ahead, as in put_off.
--- Index: the primary key.
+-- sift: puts off a due row that cannot be leased, because another transaction holds a lock. The row fires after the
+-- claim's look-ahead, as in put_off. Index: the primary key.
 update pgsched_internal.executions_{p} e
    set fire_at = greatest(e.fire_at, pgsched.now() + %(ahead)s
          + least(greatest((pgsched.now() - coalesce(e.start_at, e.scheduled_for, e.fire_at)) * 0.5, interval '20 ms'), interval '5 s')),

@@ -1,11 +1,11 @@
--- reap: takes back the rows of lost workers, and rows whose leases had expired by a given moment. Reads the next due
--- rows of one partition from its mark on: `depth` rows and those due at the same instant. What happens to a row:
+-- reap: takes back the rows of lost workers, and rows whose leases had expired by a given moment. Reads one partition's
+-- due rows after its mark: the next `depth` rows, and those due at the same instant as the last. What happens to a row:
 -- - A row of a lost worker goes back as if it had not been claimed. If it was not due yet, it had not begun, and
 --   nothing is recorded. For a handler's row, a loss is counted, because the handler may be what ended the worker.
 -- - A lease that expired while its worker was running counts as an attempt; a row with no attempts left fails. A worker
 --   that has not renewed its registration since then may be frozen, so its rows stay until it is known whether the
 --   worker is lost.
--- - A row that may have only one attempt fails if that attempt had begun; otherwise it goes back as if it had not been
+-- - A row that may have only one attempt fails if that attempt had begun. If not, it goes back as if it had not been
 --   claimed.
 -- A row that fails enters history here, and its on_failure is scheduled. Skips rows that are being settled. Returns the
 -- instant at which it stopped, if there may be more rows. Index: executions_fire_at, and then the rows' places (ctid).

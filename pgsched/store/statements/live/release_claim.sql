@@ -1,5 +1,5 @@
--- release: hands back the rows of a claim whose result never arrived. Reads the next due rows of each partition from
--- its instant in `lows` on (`depth` rows and those due at the same instant), and skips rows that another transaction
+-- release: hands back the rows of a claim whose result never arrived. Reads each partition's due rows after its instant
+-- in `lows`: the next `depth` rows, and those due at the same instant as the last. Skips rows that another transaction
 -- has locked. Returns for each partition the instant at which reading stopped, if there may be more rows, and the
 -- instant of the first skipped row. Needed only after a connection broke during a claim. Index: executions_fire_at, and
 -- then the primary key.

@@ -1,5 +1,5 @@
--- settle: deletes succeeded rows whose client keeps no history of successes. A row with a key still enters history, for
--- as long as keys are kept, and so does a row that others wait for. Fenced by the token. Index: the primary key.
+-- settle: deletes succeeded rows whose client keeps no history of successes. A row still enters history if it has a
+-- key, for as long as keys are kept, or if others wait for it. Fenced by the token. Index: the primary key.
 delete from pgsched_internal.executions_{p} e
  where e.id = any (%(ids_{p})s) and e.lease_token = any (%(tokens)s)
 returning e.id, e.fire_at, e.scheduled_for, e.created_at, e.job_id, e.plan, e.partition, e.attempt, e.client_id, e.target, e.key,

@@ -1,10 +1,10 @@
 -- settle: settles rows whose attempts ended in anything but a plain success. The row's options decide what happens.
--- Either the row enters history, with everything that follows from its end; or it gives up its lease and waits for its
--- next attempt, and the error or the target's reason for postponing becomes the row's reason. A failed attempt is
--- recorded unless it never began (it has no duration) or its target postponed it. The caller gives the turn to the next
--- execution of each row's ordering key. Returns, for each status, the number of rows and the first instant at which one
--- fires again. Fenced by (id, token). Index: the primary key; "any (array[…])" prevents a merge join, which would read
--- the whole index.
+-- Either the row enters history, with everything that follows from its end, or it gives up its lease and waits for its
+-- next attempt. In the second case, the error or the target's reason for postponing becomes the row's reason. A failed
+-- attempt is recorded unless it never began (it has no duration) or its target postponed it. The caller gives the turn
+-- to the next execution of each row's ordering key. Returns, for each status, the number of rows and the first instant
+-- at which one fires again. Fenced by (id, token). Index: the primary key; "any (array[…])" prevents a merge join,
+-- which would read the whole index.
 with outcome as (
   select * from unnest(%(ids)s::uuid[], %(tokens)s::bigint[], %(outcomes)s::text[], %(codes)s::smallint[], %(results)s::jsonb[],
                        %(reasons)s::text[], %(durations)s::float8[], %(retryable)s::boolean[], %(waits)s::float8[],

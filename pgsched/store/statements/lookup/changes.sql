@@ -1,4 +1,4 @@
--- page: the audit log, newest first. Conditions that no index covers are checked on at most `most` changes. Locks
+-- page: the audit log, newest first. Conditions that no index covers are checked on up to `most` changes. Locks
 -- nothing. Indexes: audit_log_client, audit_log_subject, audit_log_name, or the primary key backwards.
 select l.id, l.at, l.client_id as client, l.actor, l.authenticated, l.action, l.kind, l.name, l.subject, l.before, l.after, l.detail, l.login,
        l.process, l.transaction::text

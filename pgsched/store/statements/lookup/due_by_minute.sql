@@ -1,6 +1,6 @@
--- forecast: how many executions become due in each minute, from the current or a given minute on. Each count stops at a
--- limit; minutes without executions are left out. Locks nothing. Index: executions_fire_at, one partition after
--- another.
+-- forecast: how many executions become due in each minute, starting with the current or a given minute. Each count
+-- stops at a limit; minutes without executions are left out. Locks nothing. Index: executions_fire_at, one partition
+-- after another.
 with homes as (
   select p as partition from pgsched.queues q, pgsched_internal.partitions_of(q.first_partition) p
 ), minutes as (

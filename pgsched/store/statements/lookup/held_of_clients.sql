@@ -1,4 +1,4 @@
--- clients: for each of these clients, how many executions its limit or hold keeps waiting, counted up to a limit; and
+-- clients: for each of these clients, how many executions its limit or hold keeps waiting, counted up to a maximum; and
 -- one of its failing hosts, if its first twenty circuits include one. Locks nothing. Indexes: executions_gate,
 -- gates_of_client.
 select c.client,

@@ -1,4 +1,4 @@
--- overview: for each queue with a due and unclaimed execution, by how many seconds the oldest such execution is late.
+-- overview: for each queue with executions that are due but unclaimed, how many seconds late the oldest of them is.
 -- Executions that were put off for a moment because no worker had a free slot count from the time when they were first
 -- due. To find them, reads only a limited number of rows. Locks nothing. Index: executions_fire_at, the edge of each
 -- partition, after the running rows.

@@ -1,7 +1,8 @@
 -- The job, the newest execution and the newest dead letter that each client has under a key. A job that is not
 -- cancelled, and an open dead letter, take precedence. If no clients are given, all clients with keys are visited, each
--- by one step along the indexes. Only roles that may see everything should do this, because a step reads, one by one,
--- the rows that policies hide. Locks nothing. Indexes: jobs_key, executions_key, history_key, kept_dead_letters_key.
+-- by one step along the indexes. Only roles that may see everything should leave the clients out, because each step
+-- also reads the rows that policies hide, one by one. Locks nothing. Indexes: jobs_key, executions_key, history_key,
+-- kept_dead_letters_key.
 with recursive anybody (client_id) as (
   select least(
     (select j.client_id::text from pgsched.jobs j where j.key is not null order by j.client_id limit 1),

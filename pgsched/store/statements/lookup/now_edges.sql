@@ -1,8 +1,8 @@
 -- now: counts the due and the running executions at the edge of each queue, by queue, client and worker. Returns how
--- many there are, by how many seconds the oldest is late, and how many of the due ones are in paused queues. Reads at
--- most a given number of rows of each partition, oldest first, and returns whether more are due there. Rows are claimed
--- a moment before they are due. Rows that were put off for a moment because no worker had a free slot count from the
--- time when they were first due. Locks nothing. Index: executions_fire_at, one partition after another.
+-- many there are, how many seconds late the oldest is, and how many of the due executions are in paused queues. Reads
+-- at most a given number of rows of each partition, oldest first, and returns whether more are due. Rows are claimed a
+-- moment before they are due. Rows that were put off for a moment because no worker had a free slot count from the time
+-- when they were first due. Locks nothing. Index: executions_fire_at, one partition after another.
 with partitions as (
   select q.name as queue, q.paused_at is not null as paused, p as partition
     from (select q.name, q.first_partition, q.paused_at from pgsched.queues q order by q.name limit %(queues)s) q,
