@@ -51,11 +51,11 @@ class Browsers:
         if method in SAFE:
             return
         if headers.get("sec-fetch-site", "none") not in _NEAR:
-            raise Refused("pages of other sites cannot change anything here")
+            raise Refused("cross-site request refused: pages on other sites may only read")
         is_json = headers.get("content-type", "").partition(";")[0].strip().lower() in _NO_FORMS
         if not is_json and not any(name in headers for name in _OWN_HEADERS):
             raise Refused(
-                "a page of another site could have sent this request: set its Content-Type to application/json, or add "
+                "a page on another site could have sent this request: set its Content-Type to application/json, or add "
                 "the header X-Requested-With with any value"
             )
 

@@ -126,7 +126,7 @@ class _Results:
     request_max_body_size=None,
     operation_class=_TakesLines,
     media_type=NDJSON,
-    response_description="Committed. The response has, for each line, its number and its result or problem.",
+    response_description="Committed. The response gives each line's number with its result or problem.",
 )
 async def create_many(
     request: ApiRequest, database: Pooled, authentication: NamedDependency[Authentication], mode: _Mode = "all"

@@ -57,7 +57,10 @@ class SecretValue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     hosts: (
         Annotated[
             list[Annotated[str, Meta(max_length=300)]],
-            Meta(max_length=20, description="The only hosts that may get the secret. If omitted, they do not change."),
+            Meta(
+                max_length=20,
+                description="The only hosts that may get the secret. If omitted, the hosts do not change.",
+            ),
         ]
         | None
     ) = None

@@ -72,7 +72,7 @@ class Retiming(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     gap: Annotated[str, Meta(description="shift or skip.")] | UnsetType | None = UNSET
     overlap: Annotated[str, Meta(description="first, second or both.")] | UnsetType | None = UNSET
     anchor: (
-        Annotated[str, Meta(description="The instant from which intervals are counted, with an offset.")]
+        Annotated[str, Meta(description="The instant, with an offset, from which intervals are counted.")]
         | UnsetType
         | None
     ) = UNSET
@@ -152,7 +152,7 @@ async def list_jobs(
     return Page(items=[job_of(row, last.get(row.id)) for row in found.items], next=cursor(found.next))
 
 
-@reads_version("/jobs/{job_id:str}", "Get a job and its next instant", 404)
+@reads_version("/jobs/{job_id:str}", "Get a job and when it fires next", 404)
 async def get_job(job_id: JobId, database: Pooled, if_none_match: IfNoneMatch = None) -> Response[JobDetail]:
     """The response's ETag is the version to send to PATCH as If-Match."""
     async with database.connection() as connection:

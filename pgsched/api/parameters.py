@@ -126,7 +126,7 @@ def labels_in(given: list[str] | None) -> dict[str, str] | None:
         if not (name and equals):
             raise Unreadable.parameter("label", "write NAME=TEXT, such as label=team=payments")
         if name in found:
-            detail = f"the label {name[:80]} is given twice, but an item has only one value for it; give it once"
+            detail = f"the label {name[:80]} is given twice, but can have only one value; give the label once"
             raise Unreadable.parameter("label", detail, status=422)
         found[name] = text
     return found or None

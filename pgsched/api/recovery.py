@@ -22,7 +22,7 @@ from pgsched.store.admin.ending_recovery import HoldPolicy, ReleasedInstallation
 from pgsched.store.admin.recovery_preview import Called, Overdue, OverdueExecution
 
 _WITHIN = 15.0
-_CAREFULLY = {"skip_older_than": "PT1H", "rate": 50, "hold_clients": ["payments"], "note": "restored from last night"}
+_CAREFULLY = {"skip_older_than": "PT1H", "rate": 50, "hold_clients": ["payments"], "note": "restored last night"}
 _NAME = {"type": "string", "minLength": 1, "maxLength": 100}  # Litestar ignores constraints on a list's items
 _STILL_HELD = ResponseSpec(
     ReleasedInstallation, generate_examples=False, description="Not finished yet: repeat the same request."

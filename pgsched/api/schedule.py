@@ -104,7 +104,7 @@ class CreateJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         ]
         | None
     ) = None
-    labels: Annotated[dict[str, str], Meta(description="Labels, for finding it later.")] | None = None
+    labels: Annotated[dict[str, str], Meta(description="Labels to find the execution or job by.")] | None = None
     after: Annotated[list[str], Meta(description="Ids or keys of executions to wait for.")] | None = None
     after_outcome: Annotated[str, Meta(description="success: all of them must succeed; any: all of them must end.")] = (
         "success"
@@ -121,7 +121,7 @@ class CreateJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     404,
     409,
     429,
-    otherwise=(Scheduled, "Nothing was created: `outcome` says what already had the key."),
+    otherwise=(Scheduled, "Nothing was created: `outcome` says what happened to the holder of the key."),
     response_description="Committed. It will fire.",
     scope="schedule",
 )

@@ -135,7 +135,8 @@ def _retried(retries: _Retries, timeout: timedelta) -> dict[str, Any]:
         if begins[count - 1] + count * timeout > longest:
             raise InvalidInput(
                 f"it retries until both limits are reached, {count} retries and {retries.max_retry_duration}, and "
-                "which is later depends on how long the calls take: remove retryCount or maxRetryDuration from the file"
+                "which one is reached later depends on how long the calls take: remove retryCount or maxRetryDuration "
+                "from the file"
             )
         count = 0
     attempts = 1 + (count or len(begins))

@@ -94,6 +94,6 @@ def _text(revision: str, missing: list[str]) -> str:
     from pgsched.store.admin.upgrade_steps import roles_sql
 
     return (
-        f"the database is at {revision}, but this role may not create roles. Missing: {', '.join(missing)}.\n"
+        f"the database is at {revision}, but this role cannot create roles. Missing: {', '.join(missing)}.\n"
         f"Run this as a role that has CREATEROLE, then pgsched migrate again:\n\n{roles_sql().rstrip()}"
     )

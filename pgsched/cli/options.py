@@ -128,6 +128,6 @@ sort_option = click.option(
 def page_options(kind: Any = str, metavar: str = "NEXT") -> Callable[[Command], Command]:
     """Adds ``--limit`` and ``--after``."""
     after = click.option(
-        "--after", type=kind, metavar=metavar, help="Show the page after this one: the value of next from that page."
+        "--after", type=kind, metavar=metavar, help="Show the next page: give the value of next from the previous page."
     )
     return options(limit_option, after)

@@ -10,7 +10,7 @@ from pgsched.cli.options import many_option, ordering_key_option, payload_option
 from pgsched.cli.parameters import label
 
 _NOT_SCHEDULED = {
-    "existing": "nothing was scheduled: the execution or job with the shown id already has this key",
+    "existing": "nothing was scheduled: the execution or job whose id is shown already has this key",
     "ended": "nothing was scheduled: an execution with this key, whose id is shown, succeeded within the last 24 "
     "hours; give new work another key",
 }
@@ -35,7 +35,7 @@ _NOT_SCHEDULED = {
 @click.option("--queue", default="default", show_default=True, metavar="NAME", help="Queue to put it in.")
 @many_option("--option", "Delivery option, such as timeout=5s; repeatable.")
 @many_option("--rule", "Recurrence rule, such as jitter=5m; repeatable.")
-@many_option("--label", "Label, for finding it later; repeatable.", label)
+@many_option("--label", "Label to find the execution or job by; repeatable.", label)
 @click.option(
     "--after", multiple=True, metavar="ID-or-KEY", help="Wait until this execution has succeeded; repeatable."
 )

@@ -147,7 +147,7 @@ def _migrate(url: str, reply: Reply) -> None:
     _, missing = bring_up(url)
     if missing:
         reply.note(
-            f"this login may not create the missing roles {', '.join(missing)}; pgsched migrate prints the SQL for them"
+            f"this login cannot create the missing roles {', '.join(missing)}; pgsched migrate prints the SQL for them"
         )
 
 

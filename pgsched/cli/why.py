@@ -39,7 +39,8 @@ _HOLDERS = {
     "error": "It is parked ({reason}). Fix the cause, then reschedule or cancel it.",
 }
 _WITHDRAWN = {
-    "paused": "Its job was paused before this execution started. It runs if the job is resumed before its instant.",
+    "paused": "Its job was paused before this execution started. The execution runs if the job is resumed before its "
+    "instant.",
     "edited": "Its job was edited after this instant. The execution runs if the new schedule contains the instant.",
     "replaced": "Its job was replaced after this instant. The execution runs if the new schedule contains the instant.",
 }

@@ -73,7 +73,7 @@ async def _not_allowed(client: str, channel: str, allowed: Collection[str]) -> O
     """Returns a failure without a retry, because another attempt would fail too. Once the channel is allowed, the dead
     letter can be replayed."""
     others = ", ".join(sorted(allowed))
-    error = f"client {client!r} may not use {channel} targets: its channels are {others}"
+    error = f"client {client!r} is not allowed to use {channel} targets: its channels are {others}"
     return Failed(error=error, retryable=False)
 
 

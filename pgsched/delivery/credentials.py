@@ -112,8 +112,8 @@ class Credentials:
         text = given.prefix + (await self._get_secret(client, given.name, host)).strip()
         if not _IN_A_HEADER.fullmatch(text):
             raise FinalFailure(
-                f"the secret {given.name} cannot be in the header {header}: "
-                "a header can have at most 8192 printable ASCII characters"
+                f"the secret {given.name} cannot be used in the header {header}: "
+                "a header value must be 1 to 8192 printable ASCII characters"
             )
         return text
 

@@ -128,7 +128,7 @@ class Handler:
     def not_for(self, client: str) -> str:
         """Returns the error for a client that may not use the handler. The error names the clients that may use it."""
         allowed = ", ".join(sorted(self.clients or ())[:10])
-        return f"the handler {self.name!r} may not be used by client {client!r}: its clients are {allowed}"
+        return f"the handler {self.name!r} does not serve client {client!r}: its clients are {allowed}"
 
     def _take(self, parameter: inspect.Parameter) -> None:
         optional = parameter.default is not inspect.Parameter.empty

@@ -93,7 +93,7 @@ def clock_note(cron: Cron, at: datetime) -> str | None:
     skipped, wall = matches.first_from(span.opens + span.before), local.replace(tzinfo=None)
     day = "" if skipped.date() == wall.date() else f"{skipped:%Y-%m-%d} "
     verb = "also stands in for" if matches.first_from(wall) == wall else "shifted from"
-    return f"{verb} {day}{_clock_face(skipped)}: the clocks went forward"
+    return f"{verb} {day}{_clock_face(skipped)}: the clocks go forward"
 
 
 def walls_in(span: OffsetSpan, cron: Cron, *, fixed: bool) -> tuple[datetime, datetime]:

@@ -33,9 +33,9 @@ _HINTS = {
     "second": "0-59",
     "minute": "0-59",
     "hour": "0-23",
-    DAY_OF_MONTH: "1-31, L for the last day, LW for the last weekday or 15W for the weekday nearest to the 15th",
-    MONTH: "1-12 or JAN-DEC",
-    DAY_OF_WEEK: "0-7 (0 and 7 are Sunday), SUN-SAT, 5#2 for the second Friday or L5 for the last",
+    DAY_OF_MONTH: "1-31, L for the last day, LW for the last weekday, 15W for the weekday nearest to the 15th",
+    MONTH: "1-12, JAN-DEC",
+    DAY_OF_WEEK: "0-7 (0 and 7 are Sunday), SUN-SAT, 5#2 for the second Friday, L5 for the last",
 }
 _ELSEWHERE = {
     "H": " has H, whose value depends on the job: give the job's identity, or write the value",
@@ -104,8 +104,10 @@ def refuse_item(name: str, item: str) -> NoReturn:
     if (advice := _ELSEWHERE.get(item[:1])) and not item[1:2].isalpha():
         _refuse(name, item, advice)
     if "~" in item:
-        _refuse(name, item, " is drawn again each time: write H(0-30), which is drawn once for each job, or the value")
-    _refuse(name, item, f" cannot be read: write {_HINTS[name]}; also lists (1,15), ranges (1-5) and steps (*/10)")
+        _refuse(
+            name, item, " would be drawn again each time: write H(0-30), which is drawn once for each job, or the value"
+        )
+    _refuse(name, item, f" is not valid: write {_HINTS[name]}, a list (1,15), a range (1-5) or a step (*/10)")
 
 
 def _range(name: str, item: str, low: str, high: str, *, stepped: bool) -> range:

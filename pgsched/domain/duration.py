@@ -87,9 +87,9 @@ def format_shift(shift: timedelta) -> str:
 def check_duration(length: timedelta) -> timedelta:
     """Returns ``length``. Raises InvalidSchedule unless it is positive and at most ten years."""
     if length <= timedelta(0):
-        raise InvalidSchedule("a duration must be longer than zero: write one such as PT5S")
+        raise InvalidSchedule("the duration is not longer than zero: write one such as PT5S")
     if length > LONGEST:
-        raise InvalidSchedule(f"a duration can be at most ten years: write P{LONGEST.days}D or less")
+        raise InvalidSchedule(f"the duration is longer than ten years: write P{LONGEST.days}D or less")
     return length
 
 
@@ -97,7 +97,7 @@ def format_duration(length: timedelta) -> str:
     """Formats a duration as ISO 8601 in days, hours, minutes and seconds, such as ``P1DT2H``; zero is ``PT0S``.
     ``parse_duration`` reads the text back exactly. Raises InvalidSchedule if ``length`` is negative."""
     if length < timedelta(0):
-        raise InvalidSchedule("a duration cannot be negative: give zero or more")
+        raise InvalidSchedule("the duration is negative: give zero or more")
     hours, rest = divmod(length.seconds, 3600)
     minutes, seconds = divmod(rest, 60)
     fraction = f".{length.microseconds:06}".rstrip("0") if length.microseconds else ""
@@ -121,11 +121,11 @@ def _complaint(text: str) -> str:
     if len(text) > _LONGEST_TEXT:
         return f"duration {shown} is longer than {_LONGEST_TEXT} characters: {_HINT}"
     if _match(_WHOLE.sub("1", text)):  # only the number of digits is invalid
-        return f"a duration can be at most ten years: write P{LONGEST.days}D or less"
+        return f"the duration is longer than ten years: write P{LONGEST.days}D or less"
     if text.startswith(("-", "P-", "PT-")):
         return f"duration {shown} is negative: write one longer than zero, such as PT5S"
     if re.fullmatch(r"\d+([.,]\d+)?", text, re.ASCII):
         return f"duration {shown} has no unit: write {text}s for seconds or {text}m for minutes"
     if _CALENDAR_UNITS.search(text):
         return f"duration {shown} names months or years, whose length varies: write days (P30D), or use cron"
-    return f"duration {shown} cannot be read: {_HINT}"
+    return f"duration {shown} is not valid: {_HINT}"

@@ -66,7 +66,7 @@ def parse_exclusion(text: str) -> Exclusion:
         return _pattern(stripped)
     first, *rest = (end.strip(_BLANKS) for end in stripped.split("/"))
     if len(rest) > 1 or (not rest and not _DATE.fullmatch(first)):
-        raise InvalidSchedule(f"exclude {text[:64]!r} cannot be read: {_HINT}")
+        raise InvalidSchedule(f"exclude {text[:64]!r} is not valid: {_HINT}")
     last = rest[0] if rest else first
     dates = [bool(_DATE.fullmatch(end)) for end in (first, last)]
     if dates == [True, True]:

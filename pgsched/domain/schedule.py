@@ -155,7 +155,7 @@ def _check_combination(kinds: dict[str, object]) -> None:
 def _check_companions(kind: str, value: object, companions: dict[str, object]) -> None:
     given = [name for name, companion in companions.items() if companion is not None]
     if given and value is None:
-        raise InvalidSchedule(f"{given[0]} needs {kind}: leave it out, or give {kind}")
+        raise InvalidSchedule(f"{given[0]} needs {kind}: leave {given[0]} out, or give {kind}")
 
 
 def _policy(kind: type[_Policy], text: str | None, name: str) -> _Policy:

@@ -53,7 +53,7 @@ def check_request(
 def _check_job(rules: Rules, **parts: Unpack[ScheduleParts]) -> None:
     if parts.get("timezone") is not None and parts.get("every") is not None and not (rules.also or rules.exclude):
         raise InvalidSchedule(
-            "timezone has no effect on every unless the rules contain also or exclude: leave timezone out"
+            "timezone has no effect with every unless the rules contain also or exclude: leave timezone out"
         )
     if parts.get("anchor") is None:
         parts["anchor"] = rules.starts_at or _SOME_ANCHOR
@@ -65,7 +65,7 @@ def _check_job(rules: Rules, **parts: Unpack[ScheduleParts]) -> None:
 def _only_with(kind: str, value: object, **companions: object) -> None:
     for name, companion in companions.items():
         if companion is not None and value is None:
-            raise InvalidSchedule(f"{name} needs {kind}: leave it out, or give {kind}")
+            raise InvalidSchedule(f"{name} needs {kind}: leave {name} out, or give {kind}")
 
 
 def _check_delay(delay: str | timedelta) -> None:

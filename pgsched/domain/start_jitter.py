@@ -54,7 +54,7 @@ def _value(name: str, item: str, drawn: int) -> str:
     lowest, highest = LIMITS[name]
     found = _HASHED.fullmatch(item)
     if found is None:
-        raise InvalidSchedule(f"cron {name} {item!r} cannot be read: write H, H({lowest}-{highest}), H/2 or H(0-9)/2")
+        raise InvalidSchedule(f"cron {name} {item!r} is not valid: write H, H({lowest}-{highest}), H/2 or H(0-9)/2")
     given, step = found[1] is not None, int(found[3] or 0)
     low, high = (int(found[1]), int(found[2])) if given else (lowest, highest)
     if not lowest <= low < high <= highest:

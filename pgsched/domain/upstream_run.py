@@ -145,7 +145,7 @@ def _without_a_run(after: After, other: Other, begin: datetime) -> Decision:
         return (
             None
             if after.on_none is OnNone.RUN
-            else SkipRun(f"after {after.job}: the job has no run in the same {after.same}")
+            else SkipRun(f"after {after.job}: the job has no run within the same {after.same}")
         )
     if behind:
         return WaitFor(behind[-1])

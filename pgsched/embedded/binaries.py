@@ -45,8 +45,8 @@ def runnable(bin_dir: Path, account: ServerAccount | None) -> Path:
     except PermissionError as error:
         if account is None or error.errno == errno.EPERM:
             raise EmbeddedPostgresError(
-                f"{bin_dir / 'postgres'} cannot be run here ({error.strerror}): as root, pgsched must be"
-                " allowed to switch to an unprivileged account; otherwise start it as an ordinary user"
+                f"{bin_dir / 'postgres'} cannot be run here ({error.strerror}): if pgsched runs "
+                "as root, allow it to switch to an unprivileged account, or start it as an ordinary user"
             ) from error
         return _copied(bin_dir.resolve())
     return bin_dir

@@ -51,7 +51,7 @@ class Vault:
             raise DeliveryFailed(f"the secret {name} of the client {client} is not available: {why}")
         if host not in found.hosts:
             raise DeliveryFailed(
-                f"the secret {name} of the client {client} may not be sent to {host[:300]}: store the secret "
+                f"the secret {name} of the client {client} must not be sent to {host[:300]}: store the secret "
                 "again with that host among its hosts"
             )
         return found.text

@@ -472,7 +472,7 @@ def test_predecessors_may_be_named_by_id_and_by_key(client: Client) -> None:
 
 @pytest.mark.parametrize("after", ["one", uuid.UUID(int=1), [1], [None]], ids=str)
 def test_an_invalid_after_argument_is_refused_before_it_is_sent(client: Client, after: Any) -> None:
-    with pytest.raises(InvalidInput, match=r"after cannot be .*: write a list of ids and keys"):
+    with pytest.raises(InvalidInput, match=r"the argument after cannot be .*: write a list of ids and keys"):
         client.schedule("python:report", after=after)
 
 

@@ -83,7 +83,7 @@ async def test_a_handler_is_called_only_for_its_allowed_clients(app: App, thread
         called.append("work")
 
     refused = await run(app, threads, client_id="billing")
-    error = "the handler 'work' may not be used by client 'billing': its clients are shop"
+    error = "the handler 'work' does not serve client 'billing': its clients are shop"
     assert (refused, called) == (Failed(error=error, retryable=False), [])
     assert (await run(app, threads), called) == (Succeeded(), ["work"])
 
@@ -224,7 +224,7 @@ async def test_snoozing_with_a_string_delay_fails_the_attempt(app: App, threads:
         raise Snooze("5 minutes", "busy")  # type: ignore[arg-type]
 
     outcome = await run(app, threads)
-    assert outcome == Failed(error="TypeError: after must be a timedelta, not str", retryable=True)
+    assert outcome == Failed(error="TypeError: the argument after must be a timedelta, not str", retryable=True)
 
 
 @pytest.mark.parametrize("kind", [Retry, Fail])

@@ -47,7 +47,7 @@ async def test_a_client_may_use_only_its_allowed_channels() -> None:
     channels = Channels(http=http, python=python, allowed={"shop": frozenset({"http"})}.get)
     assert await channels.deliver(execution("HTTPS://c"), Options(), 5) == Succeeded()
     refused = await channels.deliver(execution("python:work"), Options(), 5)
-    error = "client 'shop' may not use python targets: its channels are http"
+    error = "client 'shop' is not allowed to use python targets: its channels are http"
     assert refused == Failed(error=error, retryable=False)
     assert await channels.deliver(execution("python:work", client_id="other"), Options(), 5) == Succeeded()
     assert (http.targets, python.targets) == (["HTTPS://c"], ["python:work"])

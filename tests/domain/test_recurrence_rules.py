@@ -73,7 +73,7 @@ def test_identical_rules_are_parsed_only_once() -> None:
         ("{", "rules are not JSON"),
         ("[]", "write an object such as"),
         ({"fire_at": datetime}, "cannot be written as JSON"),
-        ('{"also": [{"cron": "0 25 * * *"}]}', "in \"also\": cron hour '25' cannot be read"),
+        ('{"also": [{"cron": "0 25 * * *"}]}', "in \"also\": cron hour '25' is not valid"),
         ('{"exclude": ["christmas"]}', "exclude 'christmas' is neither a date nor a cron expression"),
         ('{"exclude": ["2026-02-30"]}', "write one such as 2026-12-25"),
         ('{"exclude": ["2026-12-24T18:00:00Z"]}', "write a date (2026-12-25), a range of dates"),

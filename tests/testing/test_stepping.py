@@ -187,7 +187,7 @@ def test_a_disallowed_call_fails_at_once_with_a_reason(
     assert sorted((one.status, one.attempt) for one in ran) == [("failed", 1), ("failed", 1), ("succeeded", 1)]
     reasons = db.execute("select reason from pgsched.status where status = 'failed' order by 1").fetchall()
     assert reasons == [
-        ("client 'shop' may not use python targets: its channels are http",),
-        ("the handler 'refund' may not be used by client 'billing': its clients are support",),
+        ("client 'shop' is not allowed to use python targets: its channels are http",),
+        ("the handler 'refund' does not serve client 'billing': its clients are support",),
     ]
     assert calls == [("refund", None)]

@@ -51,7 +51,7 @@ def check_not_following(connection: psycopg.Connection[Any]) -> None:
     if found := [row[0] for row in connection.execute(statement("core/subscriptions"))]:
         raise Conflict(
             f"executions are replicated here from another database, by the subscription {', '.join(found)}: run "
-            "workers there, or, before you start any here, stop the workers there and drop the subscription"
+            "workers there, or stop them, drop the subscription, and start workers here"
         )
 
 

@@ -39,9 +39,9 @@ class LockCapacity(NamedTuple):
             return None
         wanted = math.ceil(READERS * self.held / (_HOLDERS * self.sessions))
         return (
-            f"the server's lock table has room for {room // self.held} transactions that have read pgsched.status, "
-            "each of which "
-            f"holds {self.held:,} locks: set max_locks_per_transaction = {wanted} or more and restart the server"
+            f"the server's lock table has room for only {room // self.held} transactions that have read "
+            f"pgsched.status, each of which holds {self.held:,} locks: set max_locks_per_transaction = {wanted} or "
+            "more and restart the server"
         )
 
 

@@ -28,7 +28,7 @@ _BY_STATE: dict[str, tuple[type[PgschedError], str]] = {
     "22P02": (InvalidPayload, "write valid JSON (RFC 8259)"),
     "22003": (InvalidInput, "write a smaller number"),
     "22007": (InvalidSchedule, "write an instant such as 2026-03-01T09:00:00Z, or a duration such as PT10M"),
-    "22008": (InvalidSchedule, "write an instant or duration nearer to the present"),
+    "22008": (InvalidSchedule, "write an instant nearer to the present, or a shorter duration"),
     "54001": (InvalidPayload, "write a value that is nested less deeply"),
     "25P02": (InvalidInput, ABORTED),
     "25P03": (Unavailable, "the server ended the transaction because it was idle: repeat the transaction"),

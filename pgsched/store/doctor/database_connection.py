@@ -82,7 +82,7 @@ async def round_trip(ground: CheckContext) -> list[Finding]:
 def _slow(took: float) -> Finding:
     return warning(
         f"a notification took {seconds_in(took)} to arrive",
-        why="Executions that are due immediately start later by this time.",
+        why="Executions that are due immediately start that much later.",
         do="Check the server's load, and how long commits take: the disk may be slow, or commits may wait for a "
         "standby.",
     )

@@ -42,7 +42,8 @@ def _fault_of(worker: RegisteredWorker) -> Finding | None:
         )
     return error(
         f"worker {worker.id} is frozen: its sessions are open, but its heartbeat is overdue by {silent}",
-        why="It may have stopped in the middle of executions; other workers take these over, and they may run twice.",
+        why="It may have stopped partway through some executions; other workers take those over, so they may run "
+        "twice.",
         do="Check whether the process is stopped or starved of CPU, or whether a handler blocks its event loop; "
         "then restart it.",
     )

@@ -26,7 +26,9 @@ _EVENTS = (
     "Once it has been open for a day, readers of events may miss what it writes; with a thousand such transactions, "
     "events are delayed."
 )
-_FREEZES = "Until it ends, the server cannot freeze older rows; after two billion transactions it accepts no writes."
+_FREEZES = (
+    "Until it ends, the server cannot freeze older rows; two billion transactions later, the server accepts no writes."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,8 +86,8 @@ def _unseen(sessions: int, ground: CheckContext) -> Finding:
     login = ground.connection.info.user
     return note(
         f"{counted(sessions, 'session')} of other logins {'has' if sessions == 1 else 'have'} a transaction open; "
-        f"{login} may not see since when",
-        why="A transaction that stays open keeps the server from cleaning up, and its statements may be slow.",
+        f"{login} lacks the privilege to see since when",
+        why="A transaction that stays open can keep the server from cleaning up dead rows, which makes claims slower.",
         do=f"To make this visible to the login, grant pg_monitor to {identifier(login)}.",
     )
 
@@ -143,7 +145,7 @@ async def lock_waits(ground: CheckContext) -> list[Finding]:
         warning(
             f"the session {one.pid} ({one.name}) has been waiting {seconds_in(one.seconds)} for a lock ({one.mode} on "
             f"{one.thing}) that {_named(one.blockers)} holds",
-            why="While it waits for a table lock, all other sessions that need the table queue behind it.",
+            why="While it waits for a table lock, all other sessions that need that table wait, too.",
             do=_end(one.blockers),
         )
         for one in found
@@ -154,7 +156,8 @@ def _locked(one: SimpleNamespace, ground: CheckContext) -> Finding:
     if one.seconds is None:
         login = ground.connection.info.user
         return note(
-            f"the session {one.pid} ({one.name}) has {one.thing} locked ({one.mode}); {login} may not see since when",
+            f"the session {one.pid} ({one.name}) has {one.thing} locked ({one.mode}); {login} lacks the privilege to "
+            "see since when",
             why="While the session keeps the lock, nothing can be written there.",
             do="Check again whether it still has the lock. To make this visible to the login, grant pg_monitor to "
             f"{identifier(login)}.",
@@ -218,4 +221,4 @@ async def _slow_on_the_average(ground: CheckContext) -> list[Finding]:
 
 
 def _line(query: str | None) -> str:
-    return " ".join((query or "this login may not see the statement").split())
+    return " ".join((query or "this login lacks the privilege to see the statement").split())

@@ -147,9 +147,9 @@ async def roles(ground: CheckContext) -> list[Finding]:
 def _too_much(one: SimpleNamespace) -> Finding:
     if one.ours:
         return warning(
-            f"the role {one.name} has {_listed(one.what)}, which no role of pgsched needs",
+            f"the role {one.name} has {_listed(one.what)}, which pgsched's roles do not need",
             why="Its members, and sessions that act as it, may do more than deliver and schedule.",
-            do=f"Remove this with alter role {one.name} {' '.join(f'no{what}' for what in one.what.split())}.",
+            do=f"Run alter role {one.name} {' '.join(f'no{what}' for what in one.what.split())}.",
         )
     return warning(
         f"a worker logs in as {one.name}, which has {_listed(one.what)}",

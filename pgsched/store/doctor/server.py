@@ -89,7 +89,7 @@ async def wraparound(ground: CheckContext) -> list[Finding]:
     return [_used_up(one) for one in used_up] + [
         (error if one.age > 1_600_000_000 else warning)(
             f"the oldest unfrozen transaction of the database {one.name} is {one.age:,} transactions old",
-            why="At two billion, the server accepts no more writes in any of its databases.",
+            why="Once it is two billion transactions old, the server accepts no more writes in any of its databases.",
             do="Run vacuum freeze in that database, and find what keeps autovacuum from doing so; see the checks "
             "horizon and autovacuum.",
         )
@@ -101,8 +101,8 @@ def _used_up(one: SimpleNamespace) -> Finding:
     return (error if one.last >= one.most else warning)(
         f"the sequence {one.name} has given out {one.last:,} of {one.most:,} numbers",
         why="Once all are used, whatever needs another number fails; without workers' numbers, no worker can start.",
-        do=f"If the sequence was set by mistake, run alter sequence {one.name} restart with N, where many numbers "
-        "from N on are free in its table; leave N out if the first numbers are free.",
+        do=f"If the sequence was set by mistake, run alter sequence {one.name} restart with N, where N begins a "
+        "long range of numbers that are free in its table; leave N out if the first numbers are free.",
     )
 
 
@@ -137,9 +137,9 @@ async def dead_rows(ground: CheckContext) -> list[Finding]:
         warning(
             f"{one.name} has {one.dead:,} dead rows and {one.live:,} live ones, and "
             + (f"was vacuumed {seconds_in(one.seconds)} ago" if one.seconds is not None else "was never vacuumed"),
-            why="Claims have to skip dead rows, which makes them slower.",
-            do=f"See the check horizon for what keeps them there; otherwise run vacuum {one.name}, and raise "
-            "autovacuum_max_workers.",
+            why="Claims have to skip the dead rows, so they become slower.",
+            do=f"See the check horizon for what keeps dead rows there; if nothing does, run vacuum {one.name}, and "
+            "raise autovacuum_max_workers.",
         )
         for one in found
     ]

@@ -106,7 +106,7 @@ async def days(ground: CheckContext) -> list[Finding]:
     if ahead <= ground.bounds.days_ahead:
         found.append(
             warning(
-                f"{parent} has partitions for {ahead} days from today on, but workers should have created 15",
+                f"{parent} has partitions for {ahead} days, counting today; workers should have created 15",
                 why="Executions that end on a day without a partition go to the default partition, whose rows are "
                 "deleted one by one.",
                 do="Make sure that a worker is running, and that no transaction that has read history stays open "
@@ -126,8 +126,8 @@ async def days(ground: CheckContext) -> list[Finding]:
     if overdue := await value(ground.connection, "doctor/days_overdue"):
         found.append(
             warning(
-                f"{counted(overdue, 'day')} of history {'is' if overdue == 1 else 'are'} a week past the retention, "
-                "and none was archived",
+                f"{counted(overdue, 'day')} of history {'is' if overdue == 1 else 'are'} more than a week past the "
+                "retention and not archived yet",
                 why="The installation keeps each day until it is archived, so history grows.",
                 do="Run pgsched admin history archive DIRECTORY each day, or pgsched admin installation set "
                 "--no-archive-history.",

@@ -62,7 +62,7 @@ async def list_executions(
 
 async def get_execution(connection: AsyncConnection[Any], id: UUID) -> Execution:
     """Returns an execution. Raises NotFound, as do all functions here that get a single row."""
-    missing = f"there is no execution {id}: execution ids are in the list of executions, job ids in the list of jobs"
+    missing = f"there is no execution {id}: the ids are in the list of executions; if this is a job's id, list the jobs"
     return await one(connection, Execution, "lookup/status_of", missing, id=id)
 
 

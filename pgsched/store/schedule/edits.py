@@ -42,6 +42,6 @@ async def edit(
     """
     if await calls.is_job(connection, id):
         raise NotFound(
-            f"there is no execution {id}: execution ids are in the list of executions, job ids in the list of jobs"
+            f"there is no execution {id}: the ids are in the list of executions; if this is a job's id, list the jobs"
         )
     return await verbs.edit(connection, id, changes, note=note, actor=actor)

@@ -129,5 +129,7 @@ def names_after(after: Sequence[UUID | str] | None) -> list[str] | None:
     is_list = isinstance(after, Iterable) and not isinstance(after, str | bytes | Mapping)
     names = list(after) if is_list else []
     if not is_list or not all(isinstance(name, str | UUID) for name in names):
-        raise InvalidInput(f"after cannot be {after!r:.80}: write a list of ids and keys, such as after=[id]")
+        raise InvalidInput(
+            f"the argument after cannot be {after!r:.80}: write a list of ids and keys, such as after=[id]"
+        )
     return [str(name) for name in names]

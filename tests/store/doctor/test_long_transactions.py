@@ -103,7 +103,7 @@ async def test_another_logins_lock_is_reported_without_an_age(db: Connection, da
         holder.rollback()
     assert severity == "note"
     assert "has pgsched.jobs locked (AccessExclusiveLock); " in text
-    assert text.endswith(" may not see since when")
+    assert text.endswith(" lacks the privilege to see since when")
 
 
 def _wait_until_asleep(db: Connection, pid: int) -> None:

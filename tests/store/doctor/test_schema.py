@@ -93,7 +93,7 @@ async def test_missing_and_overprivileged_roles_are_reported(db: Connection, dat
     with _altered(db, f"alter role pgsched_worker {too_much}", f"alter role pgsched_worker {as_before}"):
         [found] = await look(database_url, "roles")
     assert found.severity == "warning"
-    assert found.do == "Remove this with alter role pgsched_worker nobypassrls nocreaterole."
+    assert found.do == "Run alter role pgsched_worker nobypassrls nocreaterole."
     with _altered(db, "alter role pgsched_reader rename to gone", "alter role gone rename to pgsched_reader"):
         assert await seen(database_url, "roles") == [("error", "the role pgsched_reader is missing")]
 

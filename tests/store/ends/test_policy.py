@@ -110,7 +110,7 @@ def test_a_postponement_lasts_between_a_second_and_a_day(db: Connection, asked: 
     [
         ("relevant_for", "expired", "not started within 30m of its scheduled time"),
         ("deadline", "failed", "not started before its deadline, 30m after its scheduled time"),
-        ("max_retry_age", "failed", "no retry starts later than 30m after its scheduled time"),
+        ("max_retry_age", "failed", "not retried: more than 30m (max_retry_age) after its scheduled time"),
     ],
 )
 def test_an_execution_whose_next_start_is_too_late_ends_at_once(

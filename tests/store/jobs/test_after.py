@@ -107,7 +107,7 @@ async def test_on_none_decides_whether_to_run_on_a_day_without_a_predecessor(
     first, report = imports(db, cron="0 3 * * SAT"), reports(db, **rule)
     planned_row(db, first, datetime(2999, 3, 9, 3, 0, tzinfo=UTC))
     assert await claimed(worker) == [report] * runs
-    assert skipped(db, report) == ["after import: the job has no run in the same day"] * (not runs)
+    assert skipped(db, report) == ["after import: the job has no run within the same day"] * (not runs)
 
 
 @pytest.mark.parametrize(("state", "why"), [("paused", "the job is paused"), ("cancelled", "there is no such job")])

@@ -266,7 +266,7 @@ def test_an_unknown_job_cannot_be_edited(db: Connection) -> None:
         ("PS000", "labels", {"labels": {"team": 5}}),
         ("PS001", "write one of", {"target": "ftp://shop.example"}),
         ("PS002", "replaces the other", {"cron": "@daily", "every": "1h"}),
-        ("PS002", "replaces the other", {"every": None}),
+        ("PS002", "to replace every", {"every": None}),
         ("PS002", '"15m"', {"every": "soon"}),
         ("PS002", '"15m"', {"every": "1s500"}),
         ("PS002", '"15m"', {"every": 15}),

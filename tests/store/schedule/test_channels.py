@@ -35,7 +35,7 @@ def test_channels_are_checked_for_edited_and_inserted_jobs(db: Connection) -> No
     job = schedule(db, client="shop", every="1 hour")
     with refused("PS012", hint="its channels"):
         call(db, "edit", id=job, changes={"target": "sql:shop.settle"})
-    with pytest.raises(psycopg.Error, match="may not use notify targets"):
+    with pytest.raises(psycopg.Error, match="is not allowed to use notify targets"):
         db.execute("insert into pgsched.jobs (client_id, target, every) values ('shop', 'notify:orders', '1 hour')")
     call(db, "edit", id=job, changes={"every": "2h"})
 

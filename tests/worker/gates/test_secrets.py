@@ -97,7 +97,7 @@ async def test_a_secret_is_sent_only_to_its_hosts(db: Connection, running: Runni
         await until(lambda: value(db, "select count(*) > 0 from pgsched.attempts"))
     assert (own.requests, other.requests) == ([], [])
     error = await value(db, "select min(error) from pgsched.attempts")
-    assert f"may not be sent to 127.0.0.1:{other.port}" in error
+    assert f"must not be sent to 127.0.0.1:{other.port}" in error
 
 
 async def test_a_client_secret_is_not_sent_to_another_hosts_token_endpoint(db: Connection, running: Running) -> None:
@@ -134,6 +134,6 @@ async def test_a_secret_that_cannot_be_a_header_value_fails_the_execution(db: Co
         await schedule(db, receiver)
         await until_history(db, 1, status="failed")
     reason = await value(db, "select error from pgsched.attempts")
-    assert "cannot be in the header authorization" in reason
+    assert "cannot be used in the header authorization" in reason
     assert "hush" not in reason
     assert receiver.requests == []

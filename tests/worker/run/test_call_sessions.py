@@ -103,7 +103,9 @@ async def test_a_function_cannot_settle_another_clients_execution(billing: Conne
     async with running(sql_login=LOGIN):
         await schedule(billing, "sql:billing.act", options='{"max_attempts": 1}')
         await until_history(billing, 1, status="failed")
-    assert "billing may not settle for client other" in await value(billing, "select reason from pgsched.history")
+    assert "billing is not allowed to settle for client other" in await value(
+        billing, "select reason from pgsched.history"
+    )
 
 
 @pytest.mark.parametrize("name", LEFTOVERS)

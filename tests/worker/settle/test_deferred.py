@@ -93,7 +93,7 @@ async def test_a_target_that_does_not_complete_in_time_is_called_again(
         await until(lambda: _count(slow, 2))
         assert token_of(slow.requests[1]) != first
     error = await value(db, "select error from pgsched.attempts")
-    assert error.startswith("answered 202, but was not completed by ")
+    assert error.startswith("the target responded with 202, but the execution was not completed by ")
 
 
 async def test_a_target_may_report_a_failure(db: Connection, running: Running, slow: Receiver) -> None:

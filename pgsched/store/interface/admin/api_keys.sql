@@ -72,7 +72,7 @@ begin
   if key.revoked_at is not null then
     perform pgsched_internal.refuse('PS011', format('the key %s was revoked', id), 'create another one');
   elsif keep_for is null or keep_for not between interval '0' and interval '366 days' then
-    perform pgsched_internal.refuse('PS000', 'the former secret may stay valid for 0 to 366 days', 'write 24h, or 0s to invalidate it now');
+    perform pgsched_internal.refuse('PS000', 'keep_for must be from 0 to 366 days', 'write 24h, or 0s to invalidate the former secret now');
   end if;
   update pgsched_internal.api_keys k
      set hash = rotate_key.hash, former_hash = key.hash, former_until = pgsched.now() + rotate_key.keep_for where k.id = key.id;

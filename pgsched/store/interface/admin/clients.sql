@@ -8,7 +8,7 @@ begin
   if client is null or length(client) not between 1 and 100 then
     return pgsched_internal.refuse('PS000', 'the name of a client must be 1 to 100 characters', 'write client => ''payments''');
   elsif not pgsched_internal.acts_for(client) then
-    return pgsched_internal.refuse('PS012', format('%I may not change the settings of client %L', pgsched_internal.acting_role(), client),
+    return pgsched_internal.refuse('PS012', format('%I is not allowed to change the settings of client %L', pgsched_internal.acting_role(), client),
       'act as a role of that client, or as a role that runs workers');
   end if;
   return true;
@@ -112,7 +112,7 @@ begin
     return pgsched_internal.refuse('PS000', format('there is no database role %s', left((changes -> 'database_role')::text, 100)),
       'create it first, with create role payments login in role pgsched_client');
   elsif changes ?| array['database_role', 'channels'] and not pgsched_internal.may_do_everything() and not pgsched_internal.api_administers() then
-    return pgsched_internal.refuse('PS012', format('%I may not change the database_role or channels of a client', pgsched_internal.acting_role()),
+    return pgsched_internal.refuse('PS012', format('%I is not allowed to change the database_role or channels of a client', pgsched_internal.acting_role()),
       'leave database_role and channels out, or ask an operator');
   elsif changes ->> 'database_role' is not null and pgsched_internal.is_privileged((changes ->> 'database_role')::name) then
     return pgsched_internal.refuse('PS000', format('the role %I has more privileges than a client should', changes ->> 'database_role'),
@@ -174,7 +174,7 @@ begin
     perform pgsched_internal.refuse('PS011', format('client %L has API keys', client), 'revoke them first');
   elsif exists (select from pgsched.clients c where c.client_id = client and c.channels is not null)
         and not pgsched_internal.may_do_everything() and not pgsched_internal.api_administers() then
-    perform pgsched_internal.refuse('PS012', format('client %L may use only some channels, and dropping its settings would lift this restriction', client),
+    perform pgsched_internal.refuse('PS012', format('client %L is restricted to some channels, and dropping its settings would lift this restriction', client),
       'ask an operator');
   end if;
   -- Ends the hold, which would otherwise remain although it is no longer recorded.

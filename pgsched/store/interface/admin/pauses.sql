@@ -12,7 +12,7 @@ begin
     return pgsched_internal.refuse('PS000', format(case when name is null then 'the name of the %s is missing' else 'the %s has no name' end, kind),
       case when name is null then 'give name => ''payments''' else 'leave name out' end);
   elsif client is null and kind = 'ordering_key' or client is not null and kind not in ('job', 'target', 'ordering_key') then
-    return pgsched_internal.refuse('PS000', format('client %s', case when client is null then 'is missing' else 'is only for a job, a target or an ordering key' end),
+    return pgsched_internal.refuse('PS000', format('client %s', case when client is null then 'is missing' else 'can be given only with a job, a target or an ordering key' end),
       'give client => ''payments'' with the key of a job, with an ordering key, or with a target to pause for one client');
   elsif length(client) not between 1 and 100 then
     return pgsched_internal.refuse('PS000', 'the name of a client must be 1 to 100 characters', 'write client => ''payments''');
@@ -31,7 +31,7 @@ begin
   if kind in ('job', 'ordering_key') then
     return true;
   elsif not has_function_privilege(pgsched_internal.acting_role(), setter, 'EXECUTE') then
-    return pgsched_internal.refuse('PS012', format('%I may neither pause nor resume this %s', pgsched_internal.acting_role(), kind), 'ask an operator');
+    return pgsched_internal.refuse('PS012', format('%I is not allowed to pause or resume this %s', pgsched_internal.acting_role(), kind), 'ask an operator');
   elsif kind = 'client' then
     return pgsched_internal.check_may_set(name);
   elsif kind = 'target' then
@@ -49,7 +49,7 @@ begin
       'write until => now() + interval ''10 minutes'', or leave it out');
   end if;
   return kind = 'target' or until is null
-    or pgsched_internal.refuse('PS000', format('until is only for targets (got the kind %s)', kind), 'leave until out; the pause then lasts until pgsched.resume ends it');
+    or pgsched_internal.refuse('PS000', format('until can be given only with a target (got the kind %s)', kind), 'leave until out; the pause then lasts until pgsched.resume ends it');
 end $$;
 comment on function pgsched_internal.check_until(text, timestamptz)
   is 'True if a thing of this kind can be paused until the given instant; raises PS000 otherwise.';

@@ -13,7 +13,7 @@ begin
   perform pgsched_internal.check_said(null, put_secret.actor);
   perform pgsched_internal.check_may_set(client);
   if cardinality(hosts) > 20 then
-    perform pgsched_internal.refuse('PS000', 'a secret may have at most 20 hosts', 'store the secret twice, under two names');
+    perform pgsched_internal.refuse('PS000', 'a secret can have at most 20 hosts', 'store the secret twice, under two names');
   end if;
   hosts := array(select distinct substr(pgsched_internal.gate_of('host', h.name), length('host:') + 1) from unnest(hosts) h(name) order by 1);
   insert into pgsched.clients (client_id) values (client) on conflict do nothing;

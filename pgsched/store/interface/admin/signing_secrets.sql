@@ -12,7 +12,7 @@ begin
   perform pgsched_internal.check_said(null, rotate_signing_secret.actor);
   perform pgsched_internal.check_may_set(client);
   if keep_for is null or keep_for not between interval '0' and interval '366 days' then
-    perform pgsched_internal.refuse('PS000', 'the former secrets may stay valid for 0 to 366 days', 'write keep_for => ''24 hours'', or ''0'' to invalidate them now');
+    perform pgsched_internal.refuse('PS000', 'keep_for must be from 0 to 366 days', 'write keep_for => ''24 hours'', or ''0'' to invalidate the former secrets now');
   end if;
   insert into pgsched.clients (client_id) values (client) on conflict do nothing;
   perform from pgsched.clients c where c.client_id = client for no key update;

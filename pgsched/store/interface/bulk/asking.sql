@@ -63,7 +63,7 @@ begin
   perform pgsched_internal.check_said(bulk.note, bulk.actor);
   perform pgsched_internal.check_bulk(action, filter, rate, bulk.target, bulk.fire_at, shift);
   if filter ? 'client' and not pgsched_internal.acts_for(filter ->> 'client') then
-    perform pgsched_internal.refuse('PS012', format('%I may not use %s on client %L', pgsched_internal.acting_role(), action, filter ->> 'client'),
+    perform pgsched_internal.refuse('PS012', format('%I is not allowed to use %s on client %L', pgsched_internal.acting_role(), action, filter ->> 'client'),
       'act as a role of that client');
   elsif action = 'backfill' then
     whose := array[pgsched_internal.check_backfill(filter, not dry_run)];

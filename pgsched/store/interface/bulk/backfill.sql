@@ -27,7 +27,7 @@ begin
   elsif ends_at > pgsched.now() then
     perform pgsched_internal.refuse('PS002', 'a backfill cannot end in the future', 'end it at now() or earlier; future instants are planned anyway');
   elsif starts_at < ends_at - interval '3653 days' then
-    perform pgsched_internal.refuse('PS002', 'a backfill may cover at most 3653 days', 'backfill a shorter range first, then the rest');
+    perform pgsched_internal.refuse('PS002', 'a backfill can cover at most 3653 days', 'backfill a shorter range first, then the rest');
   end if;
   select b.id into other from pgsched.bulk_operations b
    where b.state = 'active' and b.action = 'backfill' and b.job_id = job.id

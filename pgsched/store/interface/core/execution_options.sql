@@ -23,7 +23,7 @@ begin
   if jsonb_typeof(headers) <> 'object' then
     return pgsched_internal.refuse('PS004', 'headers must be an object of strings', 'write {"headers": {"X-Shop": "42"}}');
   elsif (select count(*) from jsonb_object_keys(headers)) > 50 then
-    return pgsched_internal.refuse('PS004', 'there may be at most 50 headers', 'put the data into the payload');
+    return pgsched_internal.refuse('PS004', 'there are more than 50 headers', 'put the data into the payload');
   elsif (select count(distinct lower(h)) < count(*) from jsonb_object_keys(headers) h) then
     return pgsched_internal.refuse('PS004', 'headers contain the same name twice, with different capitalization', 'remove one of the two');
   end if;

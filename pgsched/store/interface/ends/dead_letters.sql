@@ -199,7 +199,7 @@ begin
   end if;
   new_id := pgsched_internal.revive(letter, pgsched.now(), replay.target, replay.payload, replay.options, replay.actor);
   if new_id is null then
-    perform pgsched_internal.refuse('PS011', format('dead letter %s was superseded by %s, which is waiting, running or has succeeded', letter.id,
+    perform pgsched_internal.refuse('PS011', format('dead letter %s was superseded by %s, which is waiting or running, or has succeeded', letter.id,
       coalesce('execution ' || pgsched_internal.superseded_by(letter)::text, 'an execution of another call')), 'discard the dead letter, or schedule it again under another key');
   end if;
   if waits_for <> '{}' then

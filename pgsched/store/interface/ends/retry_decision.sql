@@ -56,7 +56,7 @@ begin
     reason := format('not started before its deadline, %s after its scheduled time', options ->> 'deadline');
   elsif attempt > 1 and age > max_retry_age then
     status := 'failed';
-    reason := format('no retry starts later than %s after its scheduled time', options ->> 'max_retry_age');
+    reason := format('not retried: more than %s (max_retry_age) after its scheduled time', options ->> 'max_retry_age');
   end if;
 end $$;
 comment on function pgsched_internal.lateness(jsonb, integer, double precision)

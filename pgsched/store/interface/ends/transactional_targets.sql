@@ -17,7 +17,7 @@ begin
   end if;
   if not pgsched_internal.acts_for(settled.client_id)
      and exists (select from pgsched.clients c where c.client_id = settled.client_id and c.database_role is not null) then
-    perform pgsched_internal.refuse('PS012', format('%I may not settle for client %s', pgsched_internal.acting_role(), settled.client_id),
+    perform pgsched_internal.refuse('PS012', format('%I is not allowed to settle for client %s', pgsched_internal.acting_role(), settled.client_id),
       'act as a role of its client');
   end if;
   perform pgsched_internal.end_execution(settled, 'succeeded', result => settle_called.result, lets_next => true);

@@ -79,7 +79,7 @@ begin
   if client is not null then
     return pgsched_internal.check_may_set(client);
   elsif not has_table_privilege(pgsched_internal.acting_role(), 'pgsched_internal.gates', 'UPDATE') and not pgsched_internal.api_administers() then
-    return pgsched_internal.refuse('PS012', format('%I may not sideline a host for all clients', pgsched_internal.acting_role()), 'name your client, with client => ''payments''');
+    return pgsched_internal.refuse('PS012', format('%I is not allowed to sideline a host for all clients', pgsched_internal.acting_role()), 'name your client, with client => ''payments''');
   end if;
   return true;
 end $$;

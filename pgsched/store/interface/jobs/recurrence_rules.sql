@@ -40,8 +40,8 @@ begin
          and fields[n] <> '?'
          and not (at = 4 and item ~ '^([0-9]{1,2}W|LW?|L-[0-9]{1,2})$')
          and not (at = 6 and item ~ '^(([0-9]|[A-Z]{3})#[1-5]|L[0-7])$') then
-        return pgsched_internal.refuse('PS002', format('cron %s %L cannot be read', names[at], left(item, 64)),
-          format('write numbers from %s to %s, lists (1,15), ranges (1-5) and steps (*/10)', lows[at], highs[at]));
+        return pgsched_internal.refuse('PS002', format('cron %s %L is not valid', names[at], left(item, 64)),
+          format('write a number from %s to %s, a list (1,15), a range (1-5) or a step (*/10)', lows[at], highs[at]));
       end if;
       for number in select m[1] from regexp_matches(regexp_replace(item, '[/#].*$', ''), '([0-9]+)', 'g') m loop
         if number::int not between lows[at] and highs[at] then
@@ -203,7 +203,7 @@ begin
     return pgsched_internal.refuse('PS002', fault.problem, fault.hint);
   end if;
   if rules ? 'after' and rules -> 'after_completion' = 'true' then
-    return pgsched_internal.refuse('PS002', 'after and after_completion cannot be combined', 'leave one of them out');
+    return pgsched_internal.refuse('PS002', 'the rules after and after_completion cannot be combined', 'leave one of them out');
   elsif rules ? 'after' then
     perform pgsched_internal.check_after_rule(rules -> 'after');
   end if;

@@ -60,7 +60,7 @@ begin
     held := pgsched_internal.still_in_hand(home, take_in_hand.id, take_in_hand.token);
   end if;
   if held.id is not null and not pgsched_internal.acts_for(held.client_id) then
-    perform pgsched_internal.refuse('PS012', format('%I may not settle executions of client %L', pgsched_internal.acting_role(), held.client_id),
+    perform pgsched_internal.refuse('PS012', format('%I is not allowed to settle executions of client %L', pgsched_internal.acting_role(), held.client_id),
       'act as a role of that client');
   elsif held.id is not null and not is_free then
     is_free := pgsched_internal.wait_for_row(held);
@@ -176,7 +176,7 @@ begin
   elsif held.target = 'queue:' then
     return pgsched_internal.fail_in_hand(held, format('the lease of %s ran out', coalesce(held.consumer, 'its consumer')), true, null, at_once => true) is not null;
   end if;
-  return pgsched_internal.fail_in_hand(held, format('answered 202, but was not completed by %s',
+  return pgsched_internal.fail_in_hand(held, format('the target responded with 202, but the execution was not completed by %s',
     to_char(held.lease_expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')), true, null) is not null;
 end $$;
 comment on function pgsched_internal.lose_in_hand(pgsched.executions)

@@ -55,11 +55,11 @@ begin
   select c.channels into channels from pgsched.clients c where c.client_id = client;
   if channel = 'notify' and (channels is null or target <> all (channels))
       and exists (select from pgsched.clients c where c.client_id <> client and target = any (c.channels)) then
-    return pgsched_internal.refuse('PS012', format('client %L may not notify %s, which is another client''s channel', client, target),
+    return pgsched_internal.refuse('PS012', format('client %L is not allowed to notify %s, which is another client''s channel', client, target),
       'notify a channel of your own, or ask an operator to add this one to your channels');
   end if;
   return channels is null or channel = 'queue' or channel = any (channels) or target = any (channels)
-    or pgsched_internal.refuse('PS012', format('client %L may not use %s targets', client, channel),
+    or pgsched_internal.refuse('PS012', format('client %L is not allowed to use %s targets', client, channel),
          format('its channels are %s; pgsched.set_client changes them', array_to_string(channels, ', ')));
 end $$;
 comment on function pgsched_internal.check_channel(text, text)
