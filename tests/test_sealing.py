@@ -36,7 +36,7 @@ def test_a_modified_secret_cannot_be_opened(at: int) -> None:
         mine.open("shop", "token", bytes(sealed))
 
 
-def test_secrets_are_sealed_with_the_newest_key_and_old_keys_still_open() -> None:
+def test_secrets_are_sealed_with_the_newest_key_and_opened_with_any_key() -> None:
     old, new = new_key(), new_key()
     sealed = ring(old).seal("shop", "token", "hush")
     both = ring(new, old)
@@ -48,11 +48,11 @@ def test_secrets_are_sealed_with_the_newest_key_and_old_keys_still_open() -> Non
 
 
 @pytest.mark.parametrize("text", ["hush-hush", "aHVzaC1odXNo", "A" * 43 + "=,hush-hush"])
-def test_an_invalid_key_is_refused_and_not_shown(text: str) -> None:
+def test_an_invalid_secret_key_is_refused_and_not_shown(text: str) -> None:
     with pytest.raises(InvalidSettings, match="new-key") as refused:
         KeyRing.parse(text)
     assert "hush" not in str(refused.value)
 
 
-def test_an_empty_list_of_keys_gives_no_key_ring() -> None:
+def test_an_empty_list_of_secret_keys_gives_no_key_ring() -> None:
     assert KeyRing.parse(" , ") is None

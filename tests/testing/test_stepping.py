@@ -14,7 +14,7 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 NOON = "2031-03-01T12:00:00+00:00"
 
 
-def test_run_due_runs_and_records_due_executions(pgsched_kit: Kit, db: Connection, calls: Calls) -> None:
+def test_calling_run_due_runs_and_records_due_executions(pgsched_kit: Kit, db: Connection, calls: Calls) -> None:
     id = pgsched.schedule(db, "python:ship", payload={"order": 42}, key="ship-42")
     pgsched.schedule(db, "python:ship", payload={"order": 43}, delay="1h")
     [ran] = pgsched_kit.run_due()
@@ -27,7 +27,7 @@ def test_run_due_runs_and_records_due_executions(pgsched_kit: Kit, db: Connectio
     ]
 
 
-def test_run_due_includes_executions_that_become_due_during_the_call(
+def test_calling_run_due_also_runs_executions_that_become_due_meanwhile(
     pgsched_kit: Kit, db: Connection, pgsched_app: pgsched.App, calls: Calls, database_url: str
 ) -> None:
     @pgsched_app.handler("first")
@@ -63,7 +63,7 @@ def test_the_clock_stands_still_after_travel_to(pgsched_kit: Kit, db: Connection
     assert ran.scheduled_for.isoformat() == "2031-03-03T12:00:00+00:00"
 
 
-def test_run_until_runs_a_job_at_each_fire_time_on_the_way(pgsched_kit: Kit, db: Connection) -> None:
+def test_calling_run_until_runs_a_job_at_each_fire_time_on_the_way(pgsched_kit: Kit, db: Connection) -> None:
     pgsched_kit.travel_to(NOON)
     pgsched.schedule(db, "python:count", cron="0 2 * * *", timezone="Europe/Berlin", key="nightly")
     found = pgsched_kit.run_until("2031-03-04T12:00:00Z")
@@ -79,7 +79,7 @@ def test_a_failed_attempt_is_raised_with_its_traceback(pgsched_kit: Kit, db: Con
     assert 'in broken\n    raise ValueError("the printer is out of paper")' in str(caught.value)
 
 
-def test_with_check_off_a_failure_is_returned_and_retried_when_due(pgsched_kit: Kit, db: Connection) -> None:
+def test_with_checks_off_a_failure_is_returned_and_retried_when_due(pgsched_kit: Kit, db: Connection) -> None:
     pgsched_kit.travel_to(NOON)
     pgsched.schedule(db, "python:break", options={"max_attempts": 2, "backoff": ["10m"]})
     [first] = pgsched_kit.run_due(check=False)
@@ -128,7 +128,7 @@ def test_an_endless_chain_of_due_executions_is_stopped(
         pgsched_kit.run_due(most=3)
 
 
-async def test_run_due_async_runs_handlers_in_the_tests_event_loop(
+async def test_calling_run_due_async_runs_handlers_in_the_tests_event_loop(
     pgsched_kit: Kit, db: Connection, calls: Calls
 ) -> None:
     pgsched.schedule(db, "python:ship", payload=1)
@@ -138,7 +138,7 @@ async def test_run_due_async_runs_handlers_in_the_tests_event_loop(
     assert calls == [("ship", 1)]
 
 
-def test_the_clock_function_is_restored_even_after_a_killed_kit(database_url: str, db: Connection) -> None:
+def test_the_clock_function_is_restored_even_if_the_kit_was_killed(database_url: str, db: Connection) -> None:
     defined = """select pg_get_functiondef(oid), proacl, obj_description(oid, 'pg_proc') from pg_proc
                   where oid = 'pgsched.now'::regproc"""
     before = db.execute(defined.encode()).fetchall()
@@ -163,7 +163,7 @@ def test_the_kit_refuses_a_database_served_by_a_worker(database_url: str, db: Co
         Kit(database_url)
 
 
-def test_clear_removes_every_job_execution_and_key(pgsched_kit: Kit, db: Connection) -> None:
+def test_clearing_the_kit_removes_every_job_execution_and_key(pgsched_kit: Kit, db: Connection) -> None:
     pgsched.schedule(db, "python:count", every="1h", key="hourly")
     pgsched.schedule(db, "python:count", payload=1, key="one")
     pgsched_kit.run_due()

@@ -8,7 +8,7 @@ def row(id: bytes, token: int, client: str = "shop") -> ClaimedExecution:
     return ClaimedExecution(0, id, token, 1, 0, 0, client, "python:do", None, None, None, None, None, None)
 
 
-def test_rows_in_hand_leave_only_under_their_lease_tokens() -> None:
+def test_rows_in_hand_are_removed_only_under_their_lease_tokens() -> None:
     in_hand = InHand()
     eased, left = list[int](), list[list[bytes]]()
     in_hand.eased.connect(lambda: eased.append(1))

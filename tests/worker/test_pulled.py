@@ -110,7 +110,7 @@ async def _claimed(orders: Consumer) -> list[Handed]:
     return claim(orders)
 
 
-async def test_a_held_clients_backlog_is_set_aside_until_the_client_is_resumed(
+async def test_a_paused_clients_backlog_is_set_aside_until_a_resume(
     db: Connection, running: Running, orders: Consumer
 ) -> None:
     await db.execute(

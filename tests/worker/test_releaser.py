@@ -88,7 +88,7 @@ async def test_released_dependents_make_the_releaser_look_again_at_once(
     assert await turn(releaser) == 7.0
 
 
-async def test_the_sweep_skips_dependents_of_a_missing_execution(db: Connection, releaser: DependentReleaser) -> None:
+async def test_dependents_of_a_missing_predecessor_are_skipped(db: Connection, releaser: DependentReleaser) -> None:
     first, following = await first_and_next(db)
     await db.execute("delete from pgsched.executions where id = %s::uuid", [first])
     await turn(releaser)

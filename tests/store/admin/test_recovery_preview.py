@@ -48,13 +48,13 @@ _SAME |= {"in_order": False, "followed": True, "known": None}
         ({"away": "31 days"}, False),  # a clock that ran behind and was corrected
     ],
 )
-def test_only_a_copy_recovery_or_suspicious_gap_holds_the_installation(
+def test_only_a_copy_a_recovery_or_a_suspicious_gap_holds_the_installation(
     db: Connection, found: dict[str, Any], held: bool
 ) -> None:
     assert db.execute(_RULE, _SAME | found).fetchone() == (held,)
 
 
-def test_hold_after_absence_sets_the_gap_that_holds_the_installation(db: Connection) -> None:
+def test_the_hold_after_absence_setting_decides_which_gap_is_suspicious(db: Connection) -> None:
     db.execute('select pgsched.set_installation(\'{"hold_after_absence": "2d"}\')')
     found = [db.execute(_RULE, _SAME | {"away": f"{days} days"}).fetchone() for days in (1, 3)]
     db.execute("select pgsched.set_installation('{\"hold_after_absence\": null}')")
@@ -132,7 +132,7 @@ async def test_the_preview_counts_overdue_executions_by_client_and_queue(
     assert [one.executions for one in found.calls] == [3]
 
 
-async def test_spread_moves_only_due_executions_and_keeps_their_order(
+async def test_spreading_moves_only_due_executions_and_keeps_their_order(
     db: Connection, planning: psycopg.AsyncConnection[Any]
 ) -> None:
     db.execute(

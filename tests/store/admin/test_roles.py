@@ -123,7 +123,7 @@ def test_a_client_may_insert_executions_and_jobs(payments: Connection) -> None:
     assert counts(payments) == (3, 1, 0)
 
 
-def test_scheduling_a_clients_running_key_does_not_change_the_execution(db: Connection, payments: Connection) -> None:
+def test_a_client_cannot_change_a_running_execution_by_scheduling_its_key(db: Connection, payments: Connection) -> None:
     id = schedule(payments, client="payments", key="k", payload={"n": 1})
     lease(db, id)
     assert schedule(payments, client="payments", key="k", payload={"n": 2}) == id
@@ -317,7 +317,7 @@ def test_a_reader_sees_every_clients_rows(db: Connection, reader: Connection) ->
         "select pgsched_internal.drop_day('history_20200101')",
     ],
 )
-def test_a_reader_may_neither_write_nor_read_secrets(db: Connection, reader: Connection, query: str) -> None:
+def test_a_reader_may_neither_change_rows_nor_read_secrets(db: Connection, reader: Connection, query: str) -> None:
     schedule(db)
     with refused(DENIED):
         reader.execute(query.encode())
@@ -333,12 +333,12 @@ def test_a_reader_may_neither_write_nor_read_secrets(db: Connection, reader: Con
         "insert into pgsched.executions (target, fire_at) values ('https://shop.example/', now())",
     ],
 )
-def test_a_role_without_rights_may_do_nothing(anybody: Connection, query: str) -> None:
+def test_a_role_without_rights_can_neither_read_nor_schedule(anybody: Connection, query: str) -> None:
     with refused(DENIED):
         anybody.execute(query.encode())
 
 
-def test_a_client_can_debounce_a_running_key(db: Connection, payments: Connection) -> None:
+def test_a_client_can_debounce_while_its_keys_execution_is_running(db: Connection, payments: Connection) -> None:
     running = schedule(payments, client="payments", key="k")
     lease(db, running)
     following = schedule(payments, client="payments", key="k", on_conflict="debounce")

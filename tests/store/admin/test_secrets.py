@@ -83,7 +83,7 @@ async def test_an_invalid_signing_secret_is_refused_without_quoting_it(store_url
     assert len(secret) < 10 or secret not in str(refused.value)
 
 
-async def test_signing_secrets_are_resealed_with_the_newest_key(store_url: str, db: Connection) -> None:
+async def test_signing_secrets_are_resealed_with_the_newest_secret_key(store_url: str, db: Connection) -> None:
     first, second = [await rotate(store_url, keys=keys) for keys in (OLD, NEW)]
     async with await psycopg.AsyncConnection.connect(store_url, autocommit=True) as connection:
         assert [await secrets.reseal_all(connection, KeyRing.parse(f"{NEW},{OLD}")) for _ in range(2)] == [1, 0]
@@ -138,7 +138,7 @@ async def test_secrets_are_refused_if_no_secret_keys_are_set(store_url: str, db:
     assert column(db, "select hint from pgsched_internal.signing_secrets") == []
 
 
-async def test_secrets_are_resealed_with_the_newest_key(store_url: str, db: Connection) -> None:
+async def test_secrets_are_resealed_with_the_newest_secret_key(store_url: str, db: Connection) -> None:
     await put(store_url, "a", "one")
     await put(store_url, "b", "two", keys=NEW)
     async with await psycopg.AsyncConnection.connect(store_url, autocommit=True) as connection:

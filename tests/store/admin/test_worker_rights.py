@@ -26,7 +26,7 @@ union all select pg_get_constraintdef(oid) from pg_constraint where connamespace
 union all select pg_get_expr(adbin, adrelid) from pg_attrdef"""
 
 
-def test_workers_may_execute_only_the_security_definers_they_use(db: Connection) -> None:
+def test_workers_may_execute_only_the_security_definer_functions_they_use(db: Connection) -> None:
     functions = {name: found for name, *found in db.execute(_FUNCTIONS)}
     package = Path(str(files("pgsched")))
     texts = [
@@ -55,7 +55,7 @@ def test_workers_may_execute_only_the_security_definers_they_use(db: Connection)
         "delete from pgsched_internal.facts where name = 'catalogue'",
     ],
 )
-def test_workers_may_not_change_facts_that_migrations_execute(db: Connection, change: str) -> None:
+def test_workers_may_not_change_the_catalog_that_migrations_execute(db: Connection, change: str) -> None:
     with db.transaction(force_rollback=True):
         db.execute("set local role pgsched_worker")
         assert db.execute(change.encode()).rowcount == 0

@@ -61,7 +61,7 @@ def test_a_cancelled_or_invalid_job_cannot_be_backfilled(db: Connection, job: UU
         backfill(db, job)
 
 
-def test_a_job_with_after_completion_cannot_be_backfilled(db: Connection) -> None:
+def test_a_job_with_the_after_completion_rule_cannot_be_backfilled(db: Connection) -> None:
     job = schedule(db, every="1 hour", rules={"after_completion": True})
     with refused("PS011", hint="trigger"):
         backfill(db, job)

@@ -127,7 +127,7 @@ def test_a_bulk_replay_does_not_replay_its_own_failures(db: Connection) -> None:
     assert state(db, new) == "open"
 
 
-def test_a_bulk_replay_skips_a_dead_letter_whose_key_is_scheduled(db: Connection) -> None:
+def test_a_bulk_replay_skips_a_dead_letter_whose_key_is_taken(db: Connection) -> None:
     id = dead_letter(db, key="k", ago="25 hours")
     schedule(db, key="k")
     many = bulk(db, "replay", ALL)

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.oldest_postgresql
 
 
 @pytest.mark.parametrize("odd", [set(), {0}, {99}, {3, 4, 50}, set(range(100))])
-async def test_by_halves_processes_all_rows_except_the_culprits(odd: set[int]) -> None:
+async def test_halving_a_batch_processes_all_rows_except_the_culprits(odd: set[int]) -> None:
     done: list[int] = []
 
     async def work(part: Sequence[int]) -> None:
@@ -41,7 +41,7 @@ async def test_by_halves_processes_all_rows_except_the_culprits(odd: set[int]) -
     assert sorted(done) == sorted(set(range(100)) - odd)
 
 
-async def test_by_halves_raises_errors_that_no_single_row_can_cause() -> None:
+async def test_halving_a_batch_raises_errors_that_no_single_row_can_cause() -> None:
     async def work(part: Sequence[int]) -> None:
         raise psycopg.errors.AdminShutdown("bye")
 
@@ -72,7 +72,7 @@ async def test_by_halves_raises_errors_that_no_single_row_can_cause() -> None:
         (TimeoutError(), False),
     ],
 )
-def test_is_of_a_row_recognizes_errors_that_a_single_row_can_cause(error: Exception, expected: bool) -> None:
+def test_errors_that_a_single_row_can_cause_are_recognized(error: Exception, expected: bool) -> None:
     assert is_of_a_row(error) is expected
 
 
@@ -159,7 +159,9 @@ async def test_locked_dependents_do_not_delay_releasing_other_dependents(
         assert status(db, following) == "scheduled"
 
 
-async def test_repair_marks_a_failing_job_invalid_and_repairs_the_rest(db: Session, planning: Connection) -> None:
+async def test_repairing_jobs_marks_a_failing_job_invalid_and_repairs_the_rest(
+    db: Session, planning: Connection
+) -> None:
     ids = sorted(schedule(db, every="1 hour", key=f"k-{n}") for n in range(9))
     db.execute("update pgsched.jobs set planned_revision = revision")
     db.execute(f"alter table pgsched.jobs add constraint odd check (id <> '{ids[4]}' or planned_revision > 0)".encode())
@@ -225,7 +227,7 @@ async def test_a_failing_bulk_replay_is_stopped_and_other_replays_continue(db: S
     assert (found[0][0], "odd" in found[0][1], found[1][0]) == ("stopped", True, "finished")
 
 
-async def test_pass_on_parks_a_failing_run_and_passes_on_the_other_runs(
+async def test_passing_on_runs_parks_a_failing_run_and_passes_on_the_rest(
     db: Session, worker: Connection, planning: Connection
 ) -> None:
     pulled_queue(db)

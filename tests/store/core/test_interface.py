@@ -143,7 +143,7 @@ def test_every_sqlstate_that_the_database_raises_has_an_error_class(db: Connecti
     assert [state for state in raised if errors.error_for_sqlstate(state) is None] == []
 
 
-def test_interface_files_lists_every_interface_file() -> None:
+def test_the_list_of_interface_files_is_complete() -> None:
     folder = Path(pgsched.store.__file__).with_name("interface")
     found = [path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.sql")]
     assert sorted(INTERFACE_FILES) == sorted(found)

@@ -36,7 +36,7 @@ async def test_each_new_connection_is_greeted_and_warmed_up(database_url: str) -
     await link.drop()
 
 
-async def test_after_a_failed_warm_up_the_next_connection_counts_as_first(database_url: str) -> None:
+async def test_after_a_failed_warm_up_the_next_connection_counts_as_the_first(database_url: str) -> None:
     heard = _Heard(fails=1)
     link = Link(database_url, "test", greet=heard.greet, warm=heard.warm)
     with pytest.raises(ConnectionError):
@@ -56,7 +56,7 @@ async def test_cancelling_the_timeline_check_closes_the_connection(database_url:
         assert made.closed
 
 
-async def test_cancelling_a_drop_still_closes_the_connection(database_url: str) -> None:
+async def test_a_connection_is_closed_even_if_dropping_it_is_cancelled(database_url: str) -> None:
     link = Link(database_url, "test")
     connection = await link.get()
     async with connection.lock:

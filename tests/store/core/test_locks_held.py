@@ -157,7 +157,7 @@ def test_changing_a_job_holds_few_locks(db: Connection) -> None:
     assert_few(db, "cancel", id=job)
 
 
-def test_scheduling_a_running_key_does_not_lock_the_execution(db: Connection, queues_url: str) -> None:
+def test_scheduling_a_key_again_does_not_lock_its_running_execution(db: Connection, queues_url: str) -> None:
     running = schedule(db, key="k")
     lease(db, running)
     given: list[dict[str, Any]] = [
@@ -230,14 +230,14 @@ def test_a_pull_claim_locks_only_the_claimed_queue(db: Connection, waiting: int)
     assert (others, held <= (MOST if waiting < 16 else MOST_OF_A_QUEUE)) == (0, True), held
 
 
-def test_until_next_locks_only_the_given_queue(db: Connection) -> None:
+def test_calling_until_next_locks_only_the_given_queue(db: Connection) -> None:
     with db.transaction():
         db.execute("select pgsched_internal.until_next('pulled')")
         assert locks(db) <= MOST_OF_A_QUEUE
 
 
 @pytest.mark.parametrize("ago", [None, "0 seconds", "40 days"])
-def test_status_of_holds_few_locks(db: Connection, ago: str | None) -> None:
+def test_calling_status_of_holds_few_locks(db: Connection, ago: str | None) -> None:
     for id in (schedule(db, key="k"), schedule(db, key="other", queue="queue-3"), inserted(db)):
         if ago is not None:
             finish(db, id, ago=ago)

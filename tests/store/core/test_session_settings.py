@@ -181,7 +181,7 @@ def test_no_sql_literal_depends_on_standard_conforming_strings() -> None:
                 assert [found[2] for found in plain.finditer(line) if "\\" in found[2] and not found[1]] == []
 
 
-def test_migrate_ignores_database_settings(hostile: str) -> None:
+def test_migrating_ignores_database_settings(hostile: str) -> None:
     migrate(hostile)
     with transaction(hostile) as connection:
         check_schema(connection)

@@ -111,7 +111,7 @@ async def test_a_claim_takes_rows_only_from_the_given_partitions(
     assert len(column(db, "select id from pgsched.executions where lease_token is not null")) == len(found)
 
 
-async def test_next_due_covers_partitions_of_two_queues(db: Session, worker: Connection) -> None:
+async def test_the_next_due_query_covers_partitions_of_two_queues(db: Session, worker: Connection) -> None:
     due(db, 3, 25)
     found, now, _ = await next_due(worker, dict.fromkeys([3, 4, 25, 26], LONG_AGO))
     instant = to_instant(value(db, "select min(fire_at) from pgsched.executions"))
@@ -119,14 +119,14 @@ async def test_next_due_covers_partitions_of_two_queues(db: Session, worker: Con
     assert now > instant
 
 
-async def test_next_due_starts_at_each_partitions_watermark(db: Session, worker: Connection) -> None:
+async def test_the_next_due_query_starts_at_each_partitions_watermark(db: Session, worker: Connection) -> None:
     due(db, 3, 4)
     instant = to_instant(value(db, "select min(fire_at) from pgsched.executions"))
     found, _, _ = await next_due(worker, {3: instant, 4: instant + 1})
     assert found == {3: instant}
 
 
-async def test_next_due_returns_only_the_given_partitions(db: Session, worker: Connection) -> None:
+async def test_the_next_due_query_returns_only_the_given_partitions(db: Session, worker: Connection) -> None:
     due(db, 3, 4, 5)
     found, _, _ = await next_due(worker, dict.fromkeys([3, 5], LONG_AGO))
     assert set(found) == {3, 5}

@@ -121,7 +121,7 @@ async def test_a_workers_slow_statement_is_reported_as_a_warning(db: Connection,
     assert text.endswith("select pg_sleep(60)")
 
 
-async def test_an_unused_slot_that_retains_wal_is_reported_as_a_warning(db: Connection, database_url: str) -> None:
+async def test_an_unused_replication_slot_that_retains_wal_is_a_warning(db: Connection, database_url: str) -> None:
     name = f"kept_{db.info.dbname}"
     db.execute("select pg_create_physical_replication_slot(%s, true)", [name])
     try:

@@ -26,7 +26,7 @@ async def test_a_late_pull_queue_is_reported(db: Connection, database_url: str) 
     assert [severity for severity, _ in await seen(database_url, "late")] == ["warning"]
 
 
-async def test_a_late_queue_without_a_worker_is_not_reported_as_late(db: Connection, database_url: str) -> None:
+async def test_a_queue_without_a_worker_is_not_reported_as_late(db: Connection, database_url: str) -> None:
     db.execute("select pgsched.schedule('python:note', fire_at => now() - interval '1 hour')")
     assert await seen(database_url, "late") == []
 

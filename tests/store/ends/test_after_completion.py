@@ -75,7 +75,7 @@ async def test_an_interval_edited_during_a_run_counts_from_the_edit(db: Session,
 
 
 @pytest.mark.parametrize("keep", ["nothing", "failures"])
-async def test_without_full_history_an_edited_interval_counts_from_the_edit(
+async def test_an_edited_interval_counts_from_the_edit_if_history_is_incomplete(
     db: Session, worker: Connection, keep: str
 ) -> None:
     id = await made(db, worker)

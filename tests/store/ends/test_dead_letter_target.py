@@ -34,7 +34,7 @@ async def test_the_dead_letter_target_is_notified_of_a_lost_execution(db: Sessio
     assert column(db, "select target::text from pgsched.executions") == [TOLD]
 
 
-async def test_on_failure_replaces_the_dead_letter_target(db: Session, worker: Connection) -> None:
+async def test_an_on_failure_target_replaces_the_dead_letter_target(db: Session, worker: Connection) -> None:
     found = await leased(db, worker, client="payments", options={"on_failure": "python:alas"})
     await finish(worker, found, "failed")
     assert column(db, "select target::text from pgsched.executions") == ["python:alas"]

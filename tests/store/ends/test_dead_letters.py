@@ -128,7 +128,7 @@ def test_a_replay_keeps_the_dead_letters_key(db: Connection) -> None:
     assert schedule(db, key="k") == new
 
 
-def test_a_dead_letter_is_not_replayed_if_its_key_was_scheduled_again(db: Connection) -> None:
+def test_a_dead_letter_is_not_replayed_if_its_key_is_taken_again(db: Connection) -> None:
     id = dead_letter(db, key="k", ago="25 hours")
     other = schedule(db, key="k")
     with refused("PS011", hint="discard"):
@@ -161,7 +161,7 @@ def test_a_replayed_run_no_longer_belongs_to_the_job(db: Connection, failed_inst
 
 
 @pytest.mark.parametrize("ended", [None, "succeeded"])
-def test_a_run_whose_instant_is_scheduled_or_succeeded_is_not_replayed(
+def test_a_run_is_not_replayed_if_its_instant_has_a_live_or_succeeded_run(
     db: Connection, failed_instant: tuple[UUID, UUID], ended: str | None
 ) -> None:
     job, id = failed_instant
@@ -280,7 +280,7 @@ def test_the_dead_letters_for_setting_decides_when_a_dead_letter_expires(db: Con
 
 
 @pytest.mark.parametrize("span", ["1 minute", "4000 days"])
-def test_an_out_of_bounds_dead_letters_for_is_refused(db: Connection, span: str) -> None:
+def test_a_dead_letters_for_value_outside_its_bounds_is_refused(db: Connection, span: str) -> None:
     with refused("23514", constraint="dead_letters_for_is_1_hour_to_3653_days"):
         db.execute("update pgsched.clients set dead_letters_for = %s", [span])
 

@@ -70,7 +70,7 @@ def test_a_released_dependent_fires_no_earlier_than_its_fire_at(db: Connection) 
     )
 
 
-def test_a_dependent_released_after_its_fire_at_keeps_scheduled_for(db: Connection) -> None:
+def test_a_dependent_released_after_its_fire_at_keeps_its_nominal_instant(db: Connection) -> None:
     first = schedule(db)
     last = after(db, first, fire_at="2020-01-01Z")
     end(db, first)
@@ -78,7 +78,7 @@ def test_a_dependent_released_after_its_fire_at_keeps_scheduled_for(db: Connecti
     assert value(db, "select scheduled_for = '2020-01-01Z' from pgsched.executions where id = %s", [last])
 
 
-def test_a_dependent_without_fire_at_is_scheduled_for_the_release(db: Connection) -> None:
+def test_a_dependent_without_a_fire_at_is_scheduled_for_its_release(db: Connection) -> None:
     first = schedule(db)
     last = after(db, first)
     end(db, first)
@@ -98,14 +98,14 @@ def test_a_dependent_of_an_unsuccessful_predecessor_is_skipped(db: Connection, e
 
 
 @pytest.mark.parametrize("ended", ["failed", "cancelled", "expired", "skipped"])
-def test_after_outcome_any_accepts_every_outcome(db: Connection, ended: str) -> None:
+def test_an_after_outcome_of_any_accepts_every_outcome(db: Connection, ended: str) -> None:
     first = schedule(db)
     last = after(db, first, after_outcome="any")
     end(db, first, ended)
     assert is_due(db, last)
 
 
-def test_a_failure_skips_the_chain_up_to_after_outcome_any(db: Connection) -> None:
+def test_a_failure_skips_dependents_up_to_one_that_accepts_any_outcome(db: Connection) -> None:
     first = schedule(db)
     second = after(db, first)
     third = after(db, second)
@@ -229,7 +229,7 @@ def test_a_deleted_predecessor_counts_as_cancelled(db: Connection) -> None:
     assert "was cancelled" in value(db, "select reason from pgsched.status where id = %s", [last])
 
 
-def test_the_missing_predecessor_sweep_works_in_chunks(db: Connection) -> None:
+def test_dependents_of_missing_predecessors_are_skipped_in_chunks(db: Connection) -> None:
     before = sorted(schedule(db) for _ in range(5))
     waiting = {id: [after(db, id) for _ in range(3)] for id in before}
     db.execute("delete from pgsched.executions where id = any (%s)", [[before[0], before[3]]])
@@ -240,7 +240,7 @@ def test_the_missing_predecessor_sweep_works_in_chunks(db: Connection) -> None:
     assert {status(db, id) for id in waiting[before[4]]} == {"held"}
 
 
-def test_wait_for_adds_the_delay_to_the_predecessors_end(db: Connection) -> None:
+def test_calling_wait_for_adds_the_delay_to_the_predecessors_end(db: Connection) -> None:
     first, last = schedule(db), held(db)
     assert call(db, "pgsched_internal.wait_for", execution_id=last, after_id=first, outcome="any", delay="1 hour")
     end(db, first, "failed")
@@ -252,14 +252,14 @@ def test_wait_for_adds_the_delay_to_the_predecessors_end(db: Connection) -> None
     )
 
 
-def test_wait_for_returns_false_if_the_predecessor_has_ended(db: Connection) -> None:
+def test_calling_wait_for_returns_false_if_the_predecessor_has_ended(db: Connection) -> None:
     first, last = schedule(db), held(db)
     finish(db, first)
     assert call(db, "pgsched_internal.wait_for", execution_id=last, after_id=first) is False
     assert column(db, "select 1 from pgsched.dependencies") == []
 
 
-def test_wait_for_refuses_an_execution_that_is_not_held(db: Connection) -> None:
+def test_calling_wait_for_on_an_execution_that_is_not_held_is_refused(db: Connection) -> None:
     first, running = schedule(db), schedule(db)
     lease(db, running)
     for id in (running, uuid4()):

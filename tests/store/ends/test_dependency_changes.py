@@ -57,28 +57,28 @@ def test_replacing_a_dependent_replaces_its_dependencies(db: Connection) -> None
     assert status(db, last) == "scheduled"
 
 
-def test_on_conflict_keep_preserves_a_dependents_dependencies(db: Connection) -> None:
+def test_with_on_conflict_keep_a_dependent_keeps_its_dependencies(db: Connection) -> None:
     first, second = schedule(db), schedule(db)
     last = after(db, first, key="k", on_conflict="keep")
     assert after(db, second, key="k", on_conflict="keep") == last
     assert waits_for(db, last) == [first]
 
 
-def test_on_conflict_keep_adds_no_dependency_to_a_waiting_execution(db: Connection) -> None:
+def test_with_on_conflict_keep_a_waiting_execution_gets_no_dependency(db: Connection) -> None:
     first = schedule(db)
     kept = schedule(db, key="k", fire_at="2090-01-01Z")
     assert after(db, first, key="k", on_conflict="keep", fire_at="2090-01-01Z") == kept
     assert status(db, kept) == "scheduled"
 
 
-def test_on_conflict_reject_refuses_a_dependent_with_a_taken_key(db: Connection) -> None:
+def test_with_on_conflict_reject_a_dependent_with_a_taken_key_is_refused(db: Connection) -> None:
     first = schedule(db, key="k")
     with refused("PS011"):
         after(db, first, key="k", on_conflict="reject")
 
 
 @pytest.mark.parametrize("ended", [True, False])
-def test_scheduling_a_running_or_succeeded_key_adds_no_dependency(db: Connection, ended: bool) -> None:
+def test_a_running_or_succeeded_execution_gets_no_new_dependency(db: Connection, ended: bool) -> None:
     first, taken = schedule(db), schedule(db, key="k")
     if ended:
         finish(db, taken)

@@ -150,7 +150,7 @@ def test_a_release_turn_does_not_wait_for_an_uncommitted_end(db: Connection, sto
     assert is_due(db, last)
 
 
-def test_without_history_a_new_dependent_locks_a_running_predecessor(db: Connection, store_url: str) -> None:
+def test_a_new_dependent_locks_a_running_predecessor_that_keeps_no_history(db: Connection, store_url: str) -> None:
     db.execute("insert into pgsched.clients (client_id, keep) values ('quiet', 'nothing')")
     running = leased(db, client="quiet")
     with psycopg.connect(store_url) as scheduler:

@@ -67,7 +67,7 @@ def test_a_plan_cached_on_an_empty_table_still_reads_ends_by_index(db: Connectio
 READ = "select sum(idx_tup_fetch) from pg_stat_xact_all_tables where relname like 'history%%'"
 
 
-def test_the_sweep_searches_only_for_missing_predecessors(db: Connection) -> None:
+def test_only_missing_predecessors_are_searched_for(db: Connection) -> None:
     alive, gone = schedule_now(db), schedule_now(db)
     new = "pgsched_internal.new_id()"
     made = (

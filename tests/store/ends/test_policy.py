@@ -133,7 +133,7 @@ def test_a_postponement_past_a_week_counts_as_a_failed_attempt(db: Connection) -
     assert decide(db, "postponed", attempt=DEFAULT_ATTEMPTS, age=age, wait=HOUR) == ("failed", None, "busy")
 
 
-def test_a_backfilled_row_ignores_the_clients_default_relevant_for(db: Connection) -> None:
+def test_a_backfilled_row_ignores_the_clients_default_relevancy_window(db: Connection) -> None:
     query = "select pgsched_internal.options_of('{\"deadline\": \"1h\"}', 'payments', 0::smallint, %s)"
     db.execute(
         "insert into pgsched.clients (client_id, options) values ('payments', %s)",

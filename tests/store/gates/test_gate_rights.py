@@ -46,7 +46,7 @@ def block(db: Connection, client: str) -> UUID:
     return second
 
 
-def test_cancelling_a_keys_head_lets_a_worker_release_the_successor(
+def test_cancelling_an_ordering_keys_head_lets_a_worker_release_the_next(
     db: Connection, payments: Connection, store_url: str
 ) -> None:
     first, second = ordered(db, "payments")

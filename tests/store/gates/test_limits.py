@@ -14,7 +14,7 @@ def _no_gates(db: Connection) -> Iterator[None]:
     db.execute("delete from pgsched_internal.gates")
 
 
-def test_set_limit_creates_a_gate_with_the_given_limits(db: Connection) -> None:
+def test_setting_a_limit_creates_a_gate_with_the_given_limits(db: Connection) -> None:
     limited = {"kind": "client", "name": "shop", "rate": 100, "per": "1 minute", "burst": 10, "concurrency": 5}
     assert call(db, "set_limit", **limited) is True
     gate = row(db, "select name, events, period::text, burst, concurrency from pgsched_internal.gates")
@@ -65,7 +65,7 @@ def test_dropping_a_limit_deletes_its_gate(db: Connection) -> None:
     assert column(db, "select name from pgsched_internal.gates") == []
 
 
-def test_set_limit_notifies_workers_and_is_logged(db: Connection, store_url: str) -> None:
+def test_setting_a_limit_notifies_workers_and_is_logged(db: Connection, store_url: str) -> None:
     with listening(store_url) as listener:
         call(db, "set_limit", kind="key", name="shop/merchant-42", rate=3, actor="ann")
         assert "gates" in heard(listener, db)

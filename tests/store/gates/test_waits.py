@@ -65,7 +65,7 @@ def test_each_way_of_leaving_a_gate_ends_the_recorded_wait(db: Session, end: str
     assert "until" in value(db, _WAITS, [id])[0]
 
 
-def test_scheduling_a_held_key_again_clears_the_recorded_waits(db: Session) -> None:
+def test_scheduling_a_held_executions_key_again_clears_its_recorded_waits(db: Session) -> None:
     id = held(db)
     assert schedule(db, client="shop", key="k", ordering_key="o") == id
     assert value(db, _WAITS, [id]) is None

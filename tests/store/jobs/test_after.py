@@ -75,7 +75,7 @@ async def test_a_run_starts_at_once_if_the_predecessor_succeeded_that_day(db: Se
 
 
 @pytest.mark.parametrize(("rule", "runs"), [({}, False), ({"on_failure": "run"}, True)])
-async def test_on_failure_decides_whether_a_run_follows_a_failed_predecessor(
+async def test_the_after_rule_decides_whether_a_run_follows_a_failed_run(
     db: Session, worker: Connection, rule: dict[str, str], runs: bool
 ) -> None:
     first, report = imports(db), reports(db, **rule)
@@ -86,7 +86,7 @@ async def test_on_failure_decides_whether_a_run_follows_a_failed_predecessor(
     assert waiting(db, report) == [AT + DAY]
 
 
-async def test_on_failure_wait_waits_until_the_predecessor_succeeds_that_day(db: Session, worker: Connection) -> None:
+async def test_an_after_rule_can_wait_until_the_predecessor_succeeds_that_day(db: Session, worker: Connection) -> None:
     first, report = imports(db), reports(db, on_failure="wait")
     planned_row(db, first, IMPORT_AT)
     finish(db, run_of(db, first), ended="failed")
@@ -101,7 +101,7 @@ async def test_on_failure_wait_waits_until_the_predecessor_succeeds_that_day(db:
 
 
 @pytest.mark.parametrize(("rule", "runs"), [({}, True), ({"on_none": "skip"}, False)])
-async def test_on_none_decides_whether_to_run_on_a_day_without_a_predecessor(
+async def test_an_after_rule_decides_whether_to_run_without_a_predecessor_run(
     db: Session, worker: Connection, rule: dict[str, str], runs: bool
 ) -> None:
     first, report = imports(db, cron="0 3 * * SAT"), reports(db, **rule)
@@ -191,7 +191,7 @@ def test_an_invalid_after_rule_is_refused(db: Session, rule: str) -> None:
         call(db, "schedule", target="python:x", every="1 day", rules=f'{{"after": {rule}}}')
 
 
-def test_after_combined_with_after_completion_is_refused(db: Session) -> None:
+def test_an_after_rule_combined_with_after_completion_is_refused(db: Session) -> None:
     with refused("PS002"):
         call(
             db, "schedule", target="python:x", every="1 day", rules='{"after": {"job": "a"}, "after_completion": true}'

@@ -130,7 +130,7 @@ async def test_an_overlapping_row_of_a_just_paused_job_is_skipped(
     assert account(db) == [(BEGAN + HOUR, None, None, "overlap")]
 
 
-async def test_a_run_claimed_while_its_job_is_paused_counts_towards_max_runs(
+async def test_a_run_counts_towards_the_max_runs_limit_despite_a_racing_pause(
     db: Session, worker: Connection, store_url: str
 ) -> None:
     counted = overdue(db, rules={"max_runs": 1})

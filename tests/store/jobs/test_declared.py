@@ -30,7 +30,7 @@ def test_editing_a_declared_job_requires_force(db: Connection) -> None:
     assert row(db, "select every = '2 hours', declared_by from pgsched.jobs") == (True, "shop.handlers:app")
 
 
-def test_scheduling_over_a_declared_job_is_refused(db: Connection) -> None:
+def test_scheduling_a_declared_jobs_key_with_new_values_is_refused(db: Connection) -> None:
     job = schedule(db, **HOURLY)
     call(db, "edit", id=job, changes={"declared_by": "jobs.toml"})
     refused(db, "select pgsched.schedule('python:count', every => '2 hours', key => %s)", ["hourly"])

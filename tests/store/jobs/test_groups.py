@@ -131,7 +131,7 @@ def ended(db: Connection, state: str, *, ago: str, rules: dict[str, Any] | None)
 
 
 @pytest.mark.parametrize("state", ["finished", "cancelled"])
-async def test_an_ended_job_is_deleted_once_delete_after_has_passed(
+async def test_an_ended_job_is_deleted_once_its_delete_after_period_is_over(
     db: Connection, worker: connect.Connection, state: str
 ) -> None:
     ended(db, state, ago="31 days", rules={"delete_after": "30d"})
@@ -142,7 +142,7 @@ async def test_an_ended_job_is_deleted_once_delete_after_has_passed(
 
 
 @pytest.mark.parametrize("state", ["active", "paused", "invalid"])
-async def test_delete_after_does_not_delete_a_job_that_has_not_ended(
+async def test_a_job_that_has_not_ended_is_not_deleted_despite_delete_after(
     db: Connection, worker: connect.Connection, state: str
 ) -> None:
     ended(db, state, ago="31 days", rules={"delete_after": "30d"})

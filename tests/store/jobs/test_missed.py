@@ -49,19 +49,19 @@ async def test_only_the_latest_missed_instant_runs_by_default(db: Session, worke
     assert waiting(db, hourly) == [BEGAN + 25 * HOUR]
 
 
-async def test_on_missed_all_runs_every_missed_instant(db: Session, worker: Connection) -> None:
+async def test_with_on_missed_all_every_missed_instant_runs(db: Session, worker: Connection) -> None:
     hourly = late(db, on_missed="all")
     assert await all_runs(db, worker, DAY_LATER) == [BEGAN + n * HOUR for n in range(25)]
     assert account(db, hourly) == []
 
 
-async def test_instants_older_than_catch_up_are_recorded_as_missed(db: Session, worker: Connection) -> None:
+async def test_instants_older_than_the_catch_up_limit_are_recorded_as_missed(db: Session, worker: Connection) -> None:
     hourly = late(db, on_missed="all", catch_up="2h")
     assert await all_runs(db, worker, DAY_LATER) == [BEGAN + 23 * HOUR, BEGAN + 24 * HOUR]
     assert account(db, hourly) == [(BEGAN, BEGAN + 22 * HOUR, 23, "missed")]
 
 
-async def test_catch_up_separates_missed_from_coalesced_instants(db: Session, worker: Connection) -> None:
+async def test_the_catch_up_limit_separates_missed_from_coalesced_instants(db: Session, worker: Connection) -> None:
     hourly = late(db, catch_up="3h")
     assert await all_runs(db, worker, DAY_LATER) == [BEGAN + 24 * HOUR]
     assert account(db, hourly) == [
@@ -70,7 +70,7 @@ async def test_catch_up_separates_missed_from_coalesced_instants(db: Session, wo
     ]
 
 
-async def test_on_missed_skip_runs_no_missed_instant(db: Session, worker: Connection) -> None:
+async def test_with_on_missed_skip_no_missed_instant_runs(db: Session, worker: Connection) -> None:
     hourly = late(db, on_missed="skip")
     assert await all_runs(db, worker, DAY_LATER) == []
     assert account(db, hourly) == [(BEGAN, BEGAN + 24 * HOUR, 25, "missed")]
@@ -135,27 +135,27 @@ async def test_pausing_skips_a_late_row_and_covers_instants_up_to_the_pause(db: 
     assert last == value(db, "select paused_at from pgsched.jobs")
 
 
-async def test_a_job_finishes_after_max_runs(db: Session, worker: Connection) -> None:
+async def test_a_job_finishes_when_it_reaches_its_max_runs_limit(db: Session, worker: Connection) -> None:
     hourly = late(db, on_missed="all", max_runs=3)
     assert await all_runs(db, worker, DAY_LATER) == [BEGAN, BEGAN + HOUR, BEGAN + 2 * HOUR]
     assert row(db, "select state::text, reason, runs from pgsched.jobs") == ("finished", "max_runs", 3)
     assert waiting(db, hourly) == []
 
 
-async def test_skipped_instants_do_not_count_towards_max_runs(db: Session, worker: Connection) -> None:
+async def test_skipped_instants_do_not_count_towards_the_max_runs_limit(db: Session, worker: Connection) -> None:
     hourly = late(db, max_runs=1)
     await claim(worker, now=DAY_LATER)
     assert row(db, "select state::text, runs from pgsched.jobs") == ("active", 0)
     assert waiting(db, hourly) == [BEGAN + 24 * HOUR]
 
 
-async def test_planning_finishes_a_job_that_has_reached_max_runs(db: Session, worker: Connection) -> None:
+async def test_planning_finishes_a_job_that_has_reached_its_max_runs_limit(db: Session, worker: Connection) -> None:
     job(db, rules={"max_runs": 3}, runs=3, planned_revision=0)
     await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert row(db, "select state::text, reason from pgsched.jobs") == ("finished", "max_runs")
 
 
-async def test_a_job_finishes_when_no_instant_is_left_before_ends_at(db: Session, worker: Connection) -> None:
+async def test_a_job_finishes_when_no_instant_is_left_before_its_end(db: Session, worker: Connection) -> None:
     hourly = late(db, ends_at="2025-03-01T10:30:00Z")
     assert await all_runs(db, worker, BEGAN) == [BEGAN]
     assert row(db, "select state::text, reason from pgsched.jobs") == (
@@ -193,7 +193,7 @@ async def test_a_run_with_a_window_starts_in_the_windows_emptiest_minute(db: Ses
     assert timedelta(minutes=11) <= fire_at - (BEGAN + HOUR) < timedelta(minutes=12)
 
 
-async def test_after_completion_holds_the_next_row_until_the_run_ends(db: Session, worker: Connection) -> None:
+async def test_with_after_completion_the_next_row_is_held_until_the_run_ends(db: Session, worker: Connection) -> None:
     hourly = late(db, after_completion=True)
     [run] = (await claim(worker, now=DAY_LATER)).rows
     found = row(

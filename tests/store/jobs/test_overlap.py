@@ -163,7 +163,7 @@ async def test_a_backfilled_run_does_not_count_as_an_overlap(db: Session, worker
     assert len((await claim(worker, now=BEGAN + AT)).rows) == 1
 
 
-async def test_on_overlap_allow_runs_both_instants(db: Session, worker: Connection) -> None:
+async def test_with_on_overlap_allow_both_instants_run(db: Session, worker: Connection) -> None:
     _, first = await running(db, worker, on_overlap="allow")
     [second] = await at_second_instant(worker)
     assert (second.job_id, second.nominal) == (first.job_id, BEGAN + HOUR)
@@ -195,7 +195,7 @@ async def release(db: Session, at: datetime) -> None:
     db.execute("delete from pgsched.dependencies")
 
 
-async def test_queue_one_skips_instants_that_pass_while_an_instant_is_queued(db: Session, worker: Connection) -> None:
+async def test_with_queue_one_instants_are_skipped_while_an_instant_is_queued(db: Session, worker: Connection) -> None:
     hourly, _ = await running(db, worker, on_overlap="queue_one", catch_up="1s")
     await at_second_instant(worker)
     ended = BEGAN + 4 * HOUR + AT
@@ -224,7 +224,7 @@ async def test_an_instant_queued_twice_records_skipped_instants_when_it_runs(db:
     assert row(db, "select scheduled_for, instants from pgsched.history") == (BEGAN + 2 * HOUR, 4)
 
 
-async def test_queue_all_runs_every_instant_one_after_another(db: Session, worker: Connection) -> None:
+async def test_with_queue_all_every_instant_runs_one_after_another(db: Session, worker: Connection) -> None:
     await running(db, worker, on_overlap="queue_all", on_missed="skip", catch_up="1s")
     await at_second_instant(worker)
     seen = []
@@ -247,7 +247,7 @@ async def test_an_instant_runs_if_the_previous_run_ends_during_the_claim(
         assert len(await at_second_instant(worker)) == 1
 
 
-async def test_cancel_running_cancels_the_previous_run_and_notifies_its_worker(
+async def test_with_cancel_running_an_overlap_cancels_and_stops_the_previous_run(
     db: Session, worker: Connection, store_url: str
 ) -> None:
     hourly, first = await running(db, worker, on_overlap="cancel_running")

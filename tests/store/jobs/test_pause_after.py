@@ -34,7 +34,7 @@ def state(db: Session) -> tuple[str, str | None, int]:
     return state, reason, failures
 
 
-async def test_pause_after_pauses_a_job_after_consecutive_failures(db: Session, worker: Connection) -> None:
+async def test_a_job_with_pause_after_is_paused_after_consecutive_failures(db: Session, worker: Connection) -> None:
     hourly = planned(db, pause_after=3)
     await runs(db, worker, "failed", "failed")
     assert state(db) == ("active", None, 2)
@@ -56,7 +56,7 @@ async def test_an_expired_run_leaves_the_failure_count_unchanged(db: Session, wo
     assert state(db)[0] == "paused"
 
 
-async def test_failures_are_not_counted_without_pause_after(db: Session, worker: Connection) -> None:
+async def test_failures_of_a_job_without_pause_after_are_not_counted(db: Session, worker: Connection) -> None:
     planned(db)
     await runs(db, worker, *["failed"] * 5)
     assert state(db) == ("active", None, 0)
@@ -71,7 +71,7 @@ async def test_a_run_failed_by_the_reaper_counts_as_a_failure(db: Session, worke
     assert state(db) == ("paused", "failed", 0)
 
 
-async def test_a_failed_backfilled_run_does_not_count_towards_pause_after(db: Session, worker: Connection) -> None:
+async def test_a_failed_backfilled_run_does_not_count_as_a_failure_of_the_job(db: Session, worker: Connection) -> None:
     hourly = job(db, rules={"pause_after": 1})
     planned_row(db, hourly, BEGAN - HOUR, revision=0)
     await runs(db, worker, "failed")
@@ -79,7 +79,7 @@ async def test_a_failed_backfilled_run_does_not_count_towards_pause_after(db: Se
 
 
 @pytest.mark.parametrize(("rules", "counts"), [({"pause_after": 2}, True), ({"max_runs": 2}, False)])
-async def test_failures_of_a_claimed_job_count_only_with_pause_after(
+async def test_a_claimed_jobs_failures_count_only_if_pause_after_is_set(
     db: Session, worker: Connection, rules: dict[str, object], counts: bool
 ) -> None:
     hourly = planned(db, **rules)

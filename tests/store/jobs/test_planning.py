@@ -182,7 +182,7 @@ async def test_cancelling_a_held_row_does_not_stop_planning_other_jobs(db: Sessi
     assert len(waiting(db, counted)) == len(waiting(db, other)) == 1
 
 
-async def test_the_sweep_continues_from_the_last_instant_that_has_a_row(db: Session, worker: Connection) -> None:
+async def test_a_repaired_job_continues_after_its_last_instant_that_had_a_row(db: Session, worker: Connection) -> None:
     broken = job(db)
     planned_row(db, broken, BEGAN)
     await claim(worker)
@@ -194,7 +194,7 @@ async def test_the_sweep_continues_from_the_last_instant_that_has_a_row(db: Sess
 
 
 @pytest.mark.parametrize("how", ["hold", "release"])
-async def test_the_sweep_does_not_repeat_held_or_released_runs(db: Session, worker: Connection, how: str) -> None:
+async def test_a_repaired_job_does_not_repeat_held_or_released_runs(db: Session, worker: Connection, how: str) -> None:
     broken = job(db)
     planned_row(db, broken, BEGAN)
     [claimed] = (await claim(worker)).rows
@@ -210,7 +210,7 @@ async def test_the_sweep_does_not_repeat_held_or_released_runs(db: Session, work
     assert waiting(db, broken) == [BEGAN + HOUR]
 
 
-async def test_a_limited_sweep_returns_its_stopping_point(db: Session, worker: Connection) -> None:
+async def test_a_limited_job_repair_returns_its_stopping_point(db: Session, worker: Connection) -> None:
     for _ in range(3):
         job(db)
     found, after = await unplanned_jobs.repair_jobs(worker, most=2)
@@ -220,7 +220,7 @@ async def test_a_limited_sweep_returns_its_stopping_point(db: Session, worker: C
 
 @pytest.mark.parametrize("plan", [None, 0], ids=["triggered", "backfilled"])
 @pytest.mark.parametrize("ended", [True, False])
-async def test_the_sweep_ignores_triggered_and_backfilled_rows(
+async def test_job_repair_ignores_triggered_and_backfilled_rows(
     db: Session, worker: Connection, plan: int | None, ended: bool
 ) -> None:
     broken = job(db)

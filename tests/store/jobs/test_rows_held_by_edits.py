@@ -142,7 +142,7 @@ async def test_a_held_run_missing_from_the_edited_schedule_is_skipped(db: Sessio
     assert [one[1:] for one in rows(db)] == [(instant + minutes(65), False, True)]
 
 
-async def test_a_held_run_beyond_the_edited_max_runs_is_skipped(db: Session, worker: Connection) -> None:
+async def test_a_held_run_beyond_the_edited_max_runs_limit_is_skipped(db: Session, worker: Connection) -> None:
     hourly, id, _ = between(db, {"jitter": "1h"}, runs=3)
     call(db, "edit", id=hourly, changes={"rules": {"jitter": "1h", "max_runs": 3}})
     await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)

@@ -71,7 +71,7 @@ async def test_jitter_and_window_plan_a_successor_to_start_after_its_instant(
     assert instant < fires < instant + HOUR
 
 
-async def test_a_row_without_jitter_or_window_has_no_start_at(db: Session, worker: Connection) -> None:
+async def test_a_row_without_jitter_or_a_window_has_no_separate_start(db: Session, worker: Connection) -> None:
     job(db, planned_revision=0)
     await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert rows(db)[0][2] is None

@@ -47,7 +47,9 @@ def test_planning_timestamps_cannot_be_infinite(db: Session, name: str) -> None:
         db.execute(f"update pgsched.jobs set {name} = 'infinity'".encode())
 
 
-async def test_cancel_running_cancels_hundreds_of_runs_at_once(db: Session, worker: Connection, store_url: str) -> None:
+async def test_an_overlapping_run_can_cancel_hundreds_of_runs_at_once(
+    db: Session, worker: Connection, store_url: str
+) -> None:
     hourly = job(db, rules={"on_overlap": "cancel_running"})
     for n in range(450):
         planned_row(db, hourly, BEGAN - timedelta(minutes=n + 1))
@@ -123,7 +125,7 @@ def test_an_edit_with_an_interval_out_of_range_is_refused(db: Session) -> None:
         call(db, "edit", id=hourly, changes={"every": "99999999999999999999d"})
 
 
-async def test_without_history_the_sweep_continues_from_the_present(db: Session, worker: Connection) -> None:
+async def test_a_repaired_job_resumes_from_now_if_its_client_keeps_no_history(db: Session, worker: Connection) -> None:
     db.execute("update pgsched.clients set keep = 'nothing'")
     lost = job(db, accounted_to=BEGAN)
     assert (await unplanned_jobs.repair_jobs(worker)).jobs == 1

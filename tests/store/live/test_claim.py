@@ -95,7 +95,7 @@ async def test_a_priority_claim_skips_locked_and_future_rows(db: Session, worker
         assert [row.id for row in await claim(worker, row_filter=FIRST)] == [free]
 
 
-async def test_a_priority_claim_skips_separately_claimed_clients(db: Session, worker: Connection) -> None:
+async def test_a_priority_claim_skips_rows_of_separately_claimed_clients(db: Session, worker: Connection) -> None:
     theirs, others = prior(db, 90, client="flood") + prior(db, 10)
     assert [row.id for row in await claim(worker, row_filter=replace(FIRST, apart=("flood",)))] == [others]
     assert [row.id for row in await claim(worker, row_filter=replace(FIRST, only="flood"))] == [theirs]
@@ -329,7 +329,7 @@ async def test_a_claim_does_not_replan_an_existing_successor(db: Session, worker
     assert counts(db)[0] == 2
 
 
-async def test_next_due_returns_each_partitions_earliest_waiting_instant(db: Session, worker: Connection) -> None:
+async def test_the_next_due_query_returns_each_partitions_earliest_instant(db: Session, worker: Connection) -> None:
     first, second = due(db, 2, partition=4)
     earliest, now, _ = await next_due(worker, dict.fromkeys([4, 5], LONG_AGO))
     assert earliest == {4: to_instant(value(db, "select fire_at from pgsched.executions where id = %s", [first]))}

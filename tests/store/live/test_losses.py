@@ -67,7 +67,7 @@ async def test_an_expired_lease_does_not_use_up_an_unbegun_attempt(db: Session, 
     assert row(db, "select status::text, attempt from pgsched.status") == ("scheduled", 0)
 
 
-async def test_a_clients_max_attempts_applies_when_a_worker_is_lost(db: Session, worker: Connection) -> None:
+async def test_a_clients_max_attempts_option_applies_when_a_worker_is_lost(db: Session, worker: Connection) -> None:
     db.execute("""select pgsched.set_client('payments', '{"options": {"max_attempts": 1}}')""")
     id = await leased(db, worker, owner=5)
     begin(db, id)

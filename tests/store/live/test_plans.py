@@ -188,7 +188,7 @@ async def test_postponing_reads_rows_by_primary_key(worker: Connection) -> None:
     assert plan.rows_read <= BATCH
 
 
-async def test_next_due_reads_one_index_entry_per_partition(worker: Connection) -> None:
+async def test_the_next_due_query_reads_one_index_entry_per_partition(worker: Connection) -> None:
     every = range(16)
     plan = await explain(
         worker, "live/next_due", {f"low_{p}": Instant(LONG_AGO) for p in every} | {"until": Instant(FAR_OFF)}, every
@@ -270,7 +270,7 @@ async def test_forgetting_a_worker_reads_no_executions(worker: Connection) -> No
     assert plan.indexes <= {"workers_pkey"}
 
 
-async def test_a_job_sweep_batch_reads_a_bounded_number_of_rows(worker: Connection) -> None:
+async def test_a_job_repair_batch_reads_a_bounded_number_of_rows(worker: Connection) -> None:
     async with worker.transaction(force_rollback=True):
         await worker.execute(
             "insert into pgsched.jobs (target, every) select %s, '1 day' from generate_series(1, 3000)", [TARGET]

@@ -206,7 +206,7 @@ async def test_releasing_a_row_undoes_its_claim(db: Session, worker: Connection)
     assert value(db, "select count(*) from pgsched.attempts") == 0
 
 
-async def test_release_claims_releases_only_the_given_tokens(db: Session, worker: Connection) -> None:
+async def test_releasing_claims_releases_only_rows_with_the_given_tokens(db: Session, worker: Connection) -> None:
     found = await one(db, worker)
     edge = dict.fromkeys(range(16), LONG_AGO)
     assert await reaping.release_claims(worker, edge, [99], depth=100) == ({}, {})
@@ -215,7 +215,7 @@ async def test_release_claims_releases_only_the_given_tokens(db: Session, worker
     assert status(db, UUID(bytes=found.id)) == "scheduled"
 
 
-async def test_release_claims_skips_and_reports_a_locked_row(db: Session, worker: Connection, store_url: str) -> None:
+async def test_releasing_claims_skips_and_reports_a_locked_row(db: Session, worker: Connection, store_url: str) -> None:
     db.execute("truncate pgsched.executions")  # so that both rows have the same ctid, each in its partition
     mine, other = await one(db, worker), await one(db, worker)
     edge = dict.fromkeys(range(16), LONG_AGO)

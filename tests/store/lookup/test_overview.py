@@ -37,7 +37,9 @@ async def test_a_count_that_reaches_its_bound_is_marked_as_a_minimum(
     assert found.at_least == ["scheduled"]
 
 
-async def test_oldest_due_ignores_leased_and_future_rows(db: Connection, planning: connect.Connection) -> None:
+async def test_the_age_of_the_oldest_due_row_ignores_leased_and_future_rows(
+    db: Connection, planning: connect.Connection
+) -> None:
     assert await overview.oldest_due(planning) == 0
     schedule(db, delay="1 hour")
     assert await overview.oldest_due(planning) == 0

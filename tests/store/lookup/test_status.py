@@ -59,7 +59,7 @@ def test_an_ended_execution_shows_its_outcome(db: Connection, ended: str) -> Non
     )
 
 
-def test_a_retry_does_not_move_scheduled_for(db: Connection) -> None:
+def test_a_retry_does_not_move_the_nominal_instant(db: Connection) -> None:
     id = schedule(db, fire_at="2040-01-01Z")
     db.execute("update pgsched.executions set scheduled_for = fire_at, fire_at = '2040-01-02Z', attempt = 1")
     assert row(
@@ -124,7 +124,7 @@ def test_a_waiting_executions_status_gives_the_reason_it_cannot_start(db: Connec
 
 
 @pytest.mark.parametrize("ended", [None, "succeeded", "failed"])
-def test_status_of_finds_an_execution_by_id_or_key(db: Connection, ended: str | None) -> None:
+def test_an_executions_status_is_found_by_id_or_key(db: Connection, ended: str | None) -> None:
     schedule(db, key="other")
     id = schedule(db, key="k", payload={"n": 1}, fire_at="2040-01-01Z")
     if ended is not None:
@@ -134,13 +134,13 @@ def test_status_of_finds_an_execution_by_id_or_key(db: Connection, ended: str | 
     assert row(db, "select * from pgsched.status_of(client => 'default', key => 'k')") == shown
 
 
-def test_status_of_returns_nothing_for_an_unknown_id_or_key(db: Connection) -> None:
+def test_an_unknown_id_or_key_has_no_status(db: Connection) -> None:
     assert column(db, "select id from pgsched.status_of('00000000-0000-7000-8000-000000000000')") == []
     assert column(db, "select id from pgsched.status_of(null)") == []
     assert column(db, "select id from pgsched.status_of(client => 'default', key => 'none')") == []
 
 
-def test_status_of_shows_clients_their_own_rows_and_readers_all_rows(db: Connection, store_url: str) -> None:
+def test_clients_see_the_status_of_their_own_rows_and_readers_of_all_rows(db: Connection, store_url: str) -> None:
     mine, other = login_role(db, "pgsched_client"), login_role(db, "pgsched_reader")
     db.execute(
         "insert into pgsched.clients (client_id, database_role) values ('payments', %s), ('billing', null)", [mine]

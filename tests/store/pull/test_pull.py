@@ -65,7 +65,7 @@ def test_a_claim_can_fill_its_batch_from_a_single_partition(db: Connection) -> N
     assert len(claim(db, 20)) == 20
 
 
-def test_a_claim_returns_executions_ordered_by_scheduled_for(db: Connection) -> None:
+def test_a_claim_returns_executions_in_order_of_their_nominal_instants(db: Connection) -> None:
     for hours in (3, 1, 2):
         put(db, fire_at=datetime.now(UTC) - timedelta(hours=hours))
     instants = [handed.scheduled_for for handed in claim(db, 48)]  # three of each partition: all are read
@@ -108,7 +108,7 @@ def test_a_failure_that_is_not_retryable_fails_the_execution(db: Connection) -> 
     assert fail(db, claim_one(db), retryable=False) == "failed"
 
 
-def test_retry_after_postpones_the_next_attempt(db: Connection) -> None:
+def test_a_retry_after_argument_postpones_the_next_attempt(db: Connection) -> None:
     put(db)
     fail(db, claim_one(db), retry_after="2 hours")
     assert value(db, "select fire_at - pgsched.now() > interval '119 minutes' from pgsched.executions")
@@ -226,7 +226,7 @@ def test_a_claim_whose_lease_expired_counts_as_a_delivery(db: Connection) -> Non
     assert (handed.attempt, handed.delivery_count) == (2, 2)
 
 
-def test_an_execution_past_relevant_for_expires_instead_of_being_claimed(db: Connection) -> None:
+def test_a_claim_expires_an_execution_past_its_relevancy_window(db: Connection) -> None:
     put(db, fire_at=datetime.now(UTC) - timedelta(hours=1), options={"relevant_for": "10m"})
     fresh = put(db)
     assert [handed.id for handed in claim(db)] == [fresh]
@@ -235,14 +235,14 @@ def test_an_execution_past_relevant_for_expires_instead_of_being_claimed(db: Con
     )  # fmt: skip
 
 
-def test_the_clients_default_relevant_for_expires_late_executions(db: Connection) -> None:
+def test_late_executions_expire_after_the_clients_relevancy_window(db: Connection) -> None:
     db.execute("""insert into pgsched.clients (client_id, options) values ('hasty', '{"relevant_for": "1m"}')""")
     put(db, client="hasty", fire_at=datetime.now(UTC) - timedelta(hours=1))
     assert claim(db) == []
     assert column(db, "select status::text from pgsched.history") == ["expired"]
 
 
-def test_the_queues_relevant_for_applies_except_to_backfills(db: Connection) -> None:
+def test_the_queues_relevancy_window_applies_except_to_backfills(db: Connection) -> None:
     db.execute("""update pgsched.queues set options = '{"relevant_for": "1m"}' where name = 'orders'""")
     late = datetime.now(UTC) - timedelta(hours=1)
     put(db, fire_at=late)
@@ -252,7 +252,7 @@ def test_the_queues_relevant_for_applies_except_to_backfills(db: Connection) -> 
     db.execute("update pgsched.queues set options = null")
 
 
-def test_the_clients_default_max_attempts_ends_retries(db: Connection) -> None:
+def test_the_clients_max_attempts_option_ends_retries(db: Connection) -> None:
     db.execute("""insert into pgsched.clients (client_id, options) values ('brisk', '{"max_attempts": 1}')""")
     put(db, client="brisk")
     assert fail(db, claim_one(db)) == "failed"
@@ -368,7 +368,7 @@ def test_completing_an_execution_releases_its_dependents(db: Connection) -> None
     assert status(db, after) == "scheduled"
 
 
-def test_completed_executions_leave_no_history_if_keep_is_nothing(db: Connection) -> None:
+def test_completed_executions_leave_no_history_if_the_client_keeps_nothing(db: Connection) -> None:
     db.execute("insert into pgsched.clients (client_id, keep) values ('quiet', 'nothing')")
     put(db, client="quiet")
     complete(db, claim_one(db))

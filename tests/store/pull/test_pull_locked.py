@@ -119,7 +119,7 @@ def test_a_retryable_failure_does_not_wait_for_a_locked_row(db: Connection, stor
     assert value(db, "select error from pgsched.attempts where execution_id = %s", [id]) == "no paper"
 
 
-def test_a_failure_that_blocks_its_key_does_not_wait_for_an_open_resume(db: Connection, store_url: str) -> None:
+def test_a_failure_that_blocks_its_ordering_key_does_not_wait_for_a_resume(db: Connection, store_url: str) -> None:
     id = put(db, client="payments", ordering_key="o", options={"ordering": "block"})
     handed = claim_one(db)
     db.execute(
@@ -226,7 +226,7 @@ def test_an_execution_whose_result_cannot_be_recorded_is_held(db: Connection, st
     assert row(db, "select status::text, held_by from pgsched.status where id = %s", [id]) == ("held", "error")
 
 
-def test_a_locked_jobs_table_does_not_delay_executions_without_a_job(db: Connection, store_url: str) -> None:
+def test_a_lock_on_the_jobs_table_delays_no_executions_without_a_job(db: Connection, store_url: str) -> None:
     plain, failing = put(db), put(db)
     handed = {one.id: one for one in claim(db)}
     with psycopg.connect(store_url) as holder:

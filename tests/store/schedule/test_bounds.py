@@ -185,7 +185,7 @@ def test_an_edit_is_measured_before_it_is_parsed(db: Connection) -> None:
         db.execute("select pgsched.edit(%s, %s)", [row[0], '{"payload": [1e131000' + ",1e131000" * 9000 + "]}"])
 
 
-def test_digits_in_estimates_a_numbers_length_as_text(db: Connection) -> None:
+def test_the_length_of_a_number_as_text_is_estimated(db: Connection) -> None:
     for number in ("0", "12345678901", "1e20", "-1e400", "0.00001", "1.50", "0e-700", "123456.789e-300"):
         row: Any = db.execute(
             "select pgsched_internal.digits_in(%(n)s), length(%(n)s::jsonb::text)", {"n": number}

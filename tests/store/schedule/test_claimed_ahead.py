@@ -58,7 +58,7 @@ def test_scheduling_the_same_key_replaces_an_early_claimed_execution(db: Connect
     assert row(db, _LIVE) == (0, None, "new", True)
 
 
-def test_on_conflict_keep_does_not_undo_an_early_claim(db: Connection) -> None:
+def test_scheduling_with_on_conflict_keep_does_not_undo_an_early_claim(db: Connection) -> None:
     change(db, "perform pgsched.schedule('python:x', '1', key => 'k', options => '{}', on_conflict => 'keep')")
     assert row(db, _LIVE)[:3] == (1, 7, "old")
 

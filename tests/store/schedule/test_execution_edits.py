@@ -136,7 +136,7 @@ def test_a_jobs_run_can_be_neither_edited_nor_rescheduled(db: Connection, change
         edit(db, planned(db, job), changes)
 
 
-def test_a_job_can_be_edited_by_key_but_has_no_fire_at(db: Connection) -> None:
+def test_a_job_can_be_edited_by_key_but_cannot_be_given_a_fire_at(db: Connection) -> None:
     schedule(db, every="1 hour", key="j")
     with refused("PS000", hint="every"):
         call(db, "edit", client="default", key="j", changes={"fire_at": AT})
@@ -145,7 +145,7 @@ def test_a_job_can_be_edited_by_key_but_has_no_fire_at(db: Connection) -> None:
 
 
 @pytest.mark.parametrize("function", ["cancel", "edit", "status_of"])
-def test_either_id_or_client_and_key_is_required(db: Connection, function: str) -> None:
+def test_an_edit_requires_either_an_id_or_a_client_and_a_key(db: Connection, function: str) -> None:
     id = one(db, key="k")
     for names in (
         {"client": "default"},
@@ -253,7 +253,7 @@ def test_an_edit_keeps_only_a_gate_that_still_applies(db: Connection, gate: str,
     assert (value(db, "select isfinite(fire_at) from pgsched.executions where id = %s", [id])) is not stays
 
 
-def test_editing_a_dependent_keeps_it_waiting_unless_fire_at_is_set(db: Connection) -> None:
+def test_editing_a_dependent_keeps_it_waiting_unless_its_fire_at_is_set(db: Connection) -> None:
     id = after(db, schedule(db))
     edit(db, id, {"target": "python:other", "options": {"timeout": "7s"}})
     assert value(db, "select fire_at = 'infinity' from pgsched.executions where id = %s", [id])

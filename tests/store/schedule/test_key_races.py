@@ -76,7 +76,7 @@ def run_until(url: str, stop: threading.Event) -> list[tuple[UUID, str]]:
                 return fired
 
 
-def test_a_key_fires_once_if_many_sessions_schedule_it(db: Connection, database_url: str) -> None:
+def test_an_execution_fires_once_if_many_sessions_schedule_its_key(db: Connection, database_url: str) -> None:
     stop = threading.Event()
     with ThreadPoolExecutor() as threads:
         workers = [threads.submit(run_until, database_url, stop) for _ in range(2)]

@@ -49,7 +49,9 @@ def insert(db: Connection, *rows: tuple[str, str | None]) -> list[UUID]:
 
 
 @pytest.mark.parametrize("undone", [False, True])
-def test_scheduling_a_key_waits_for_its_uncommitted_row_elsewhere(db: Connection, store_url: str, undone: bool) -> None:
+def test_scheduling_a_key_waits_for_another_sessions_uncommitted_row(
+    db: Connection, store_url: str, undone: bool
+) -> None:
     made: list[UUID] = []
     with (
         session(store_url) as other,
@@ -204,7 +206,7 @@ def tidy(db: Connection) -> list[str]:
     return column(db, "select key from pgsched_internal.keys order by 1")
 
 
-def test_tidying_removes_only_unused_keys(db: Connection) -> None:
+def test_tidying_keys_removes_only_unused_keys(db: Connection) -> None:
     for key in ("waits", "runs", "ended", "ended long ago", "gone"):
         schedule(db, key=key)
     for key in ("job", "cancelled"):
@@ -219,7 +221,7 @@ def test_tidying_removes_only_unused_keys(db: Connection) -> None:
     assert value(db, "select count(*) from pgsched_internal.keys where look_at <= now()") == 0
 
 
-def test_tidying_skips_locked_keys(db: Connection, store_url: str) -> None:
+def test_tidying_keys_skips_locked_keys(db: Connection, store_url: str) -> None:
     finish(db, schedule(db, key="k"), ago="25 hours")
     db.execute("update pgsched_internal.keys set look_at = now()")
     with session(store_url) as other, other.transaction():
@@ -265,7 +267,7 @@ def outcome(db: Connection, **arguments: Any) -> tuple[Any, ...]:
     return row(db, query.encode(), given)
 
 
-def test_the_outcome_distinguishes_created_replaced_existing_and_ended(db: Connection) -> None:
+def test_the_outcome_of_scheduling_is_created_replaced_existing_or_ended(db: Connection) -> None:
     id, *first = outcome(db)
     assert first == ["created", True]
     assert outcome(db) == (id, "replaced", True)
@@ -292,14 +294,14 @@ def test_rescheduling_to_another_ordering_key_counts_as_replaced(db: Connection)
     assert rest == ["replaced", True]
 
 
-def test_a_jobs_outcome_distinguishes_created_replaced_and_existing(db: Connection) -> None:
+def test_the_outcome_of_scheduling_a_job_is_created_replaced_or_existing(db: Connection) -> None:
     id, *first = outcome(db, every="1 hour")
     assert first == ["created", False]
     assert outcome(db, every="2 hours") == (id, "replaced", False)
     assert outcome(db, every="3 hours", on_conflict="keep") == (id, "existing", False)
 
 
-def test_a_dependents_outcome_has_no_instant(db: Connection) -> None:
+def test_the_outcome_of_scheduling_a_dependent_has_no_instant(db: Connection) -> None:
     before = schedule(db)
     assert outcome(db, after=[str(before)])[1:] == ("created", False)
     assert outcome(db, after=[str(before)])[1:] == ("replaced", False)
@@ -333,7 +335,7 @@ async def test_a_retention_turn_tidies_keys_in_batches(db: Connection, store_url
     assert column(db, "select id from pgsched_internal.keys") == [waits]
 
 
-def test_a_bulk_replay_skips_a_key_in_an_open_transaction(db: Connection, store_url: str) -> None:
+def test_a_bulk_replay_skips_a_key_taken_in_an_open_transaction(db: Connection, store_url: str) -> None:
     dead_letter(db, key="open", client="shop")
     dead_letter(db, key="free", client="shop")
     asked = bulk(db, "replay", {"client": "shop"}, rate=1000)

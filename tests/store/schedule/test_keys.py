@@ -26,7 +26,7 @@ from tests.store.store_arrange import (
 pytestmark = pytest.mark.oldest_postgresql
 
 
-def test_scheduling_a_waiting_key_replaces_the_execution(db: Connection) -> None:
+def test_scheduling_a_key_again_replaces_its_waiting_execution(db: Connection) -> None:
     first = schedule(db, key="k", payload={"n": 1}, delay="1 hour")
     again = schedule(
         db, key="k", payload={"n": 2}, fire_at="2040-01-01Z", target="python:settle", options={"timeout": "5s"}
@@ -52,28 +52,28 @@ def test_two_clients_can_use_the_same_key(db: Connection) -> None:
     assert counts(db) == (2, 0, 0)
 
 
-def test_scheduling_a_running_key_returns_the_execution_unchanged(db: Connection) -> None:
+def test_scheduling_a_key_again_returns_its_running_execution_unchanged(db: Connection) -> None:
     id = schedule(db, key="k", payload={"n": 1})
     lease(db, id)
     assert schedule(db, key="k", payload={"n": 2}) == id
     assert value(db, "select payload from pgsched.executions") == {"n": 1}
 
 
-def test_scheduling_a_recently_succeeded_key_returns_the_execution(db: Connection) -> None:
+def test_scheduling_a_key_again_returns_its_recently_succeeded_execution(db: Connection) -> None:
     id = schedule(db, key="k")
     finish(db, id, ago="23 hours")
     assert schedule(db, key="k") == id
     assert counts(db) == (0, 0, 1)
 
 
-def test_a_succeeded_key_is_free_after_a_day(db: Connection) -> None:
+def test_a_succeeded_executions_key_is_free_after_a_day(db: Connection) -> None:
     id = schedule(db, key="k")
     finish(db, id, ago="25 hours")
     assert schedule(db, key="k") != id
     assert counts(db) == (1, 0, 1)
 
 
-def test_key_retention_sets_how_long_a_succeeded_key_is_taken(db: Connection) -> None:
+def test_key_retention_sets_how_long_a_succeeded_execution_keeps_its_key(db: Connection) -> None:
     id = schedule(db, key="k")
     finish(db, id, ago="30 seconds")
     db.execute("set pgsched.key_retention = '1 minute'")
@@ -82,7 +82,7 @@ def test_key_retention_sets_how_long_a_succeeded_key_is_taken(db: Connection) ->
     assert schedule(db, key="k") != id
 
 
-def test_scheduling_a_key_with_several_successes_returns_the_latest(db: Connection) -> None:
+def test_a_key_with_several_successes_returns_the_latest_success(db: Connection) -> None:
     db.execute("set pgsched.key_retention = '-1 day'")
     with pytest.raises(psycopg.Error, match="key_retention is -1 days"):
         db.execute("select pgsched_internal.key_retention()")
@@ -109,7 +109,7 @@ def test_scheduling_a_key_under_another_ordering_key_leaves_one_row(db: Connecti
     assert row(db, "select ordering_key, count(*) over () from pgsched.executions") == (None, 1)
 
 
-def test_scheduling_a_running_key_ignores_another_ordering_key(db: Connection) -> None:
+def test_another_ordering_key_is_ignored_while_an_execution_is_running(db: Connection) -> None:
     id = schedule(db, key="k", ordering_key="a")
     lease(db, id)
     assert schedule(db, key="k", ordering_key="b") == id
@@ -141,7 +141,7 @@ def test_two_sessions_scheduling_the_same_key_create_one_row(db: Connection, sto
     assert column(db, "select payload from pgsched.executions") == [{"n": 2}]
 
 
-def test_two_sessions_scheduling_the_same_job_key_create_one_job(db: Connection, store_url: str) -> None:
+def test_two_sessions_scheduling_a_job_with_the_same_key_create_one_job(db: Connection, store_url: str) -> None:
     made: list[UUID] = []
     late = behind(db, store_url, lambda: made.append(schedule(db, key="k", every="1 hour")), key="k", every="2 hours")
     assert [late] == made
@@ -163,7 +163,7 @@ def test_scheduling_a_key_during_a_cancel_creates_a_new_row(db: Connection, stor
 
 @pytest.mark.parametrize("on_conflict", ["replace", "keep"])
 @pytest.mark.parametrize("back", [True, False])
-def test_scheduling_a_running_key_does_not_wait_for_settling_or_release(
+def test_scheduling_a_key_again_does_not_wait_for_settling_or_release(
     db: Connection, store_url: str, on_conflict: str, back: bool
 ) -> None:
     id = schedule(db, key="k", payload={"n": 1})
@@ -200,7 +200,7 @@ def test_scheduling_a_key_replaces_a_row_whose_claim_is_rolled_back(db: Connecti
     assert row(db, "select payload, lease_token from pgsched.executions") == ({"n": 2}, None)
 
 
-def test_two_debounces_of_a_running_key_create_one_row(db: Connection, store_url: str) -> None:
+def test_two_debounces_during_a_running_execution_create_one_row(db: Connection, store_url: str) -> None:
     lease(db, schedule(db, key="k"))
     made: list[UUID] = []
     debounced: dict[str, Any] = {"key": "k", "on_conflict": "debounce"}
@@ -209,7 +209,7 @@ def test_two_debounces_of_a_running_key_create_one_row(db: Connection, store_url
     assert counts(db) == (2, 0, 0)
 
 
-def test_on_conflict_keep_locks_no_row(db: Connection, store_url: str) -> None:
+def test_scheduling_with_on_conflict_keep_locks_no_row(db: Connection, store_url: str) -> None:
     one_shot = schedule(db, key="one-shot")
     job = schedule(db, key="job", every="1 hour")
     with psycopg.connect(store_url, autocommit=True) as worker, db.transaction():
@@ -220,7 +220,7 @@ def test_on_conflict_keep_locks_no_row(db: Connection, store_url: str) -> None:
         assert column(worker, "select id from pgsched.jobs for share nowait") == [job]
 
 
-def test_on_conflict_keep_leaves_a_waiting_execution_unchanged(db: Connection) -> None:
+def test_with_on_conflict_keep_a_waiting_execution_is_unchanged(db: Connection) -> None:
     id = schedule(db, key="k", payload={"n": 1}, fire_at="2040-01-01Z")
     assert schedule(db, key="k", payload={"n": 2}, on_conflict="keep") == id
     assert row(db, "select payload, fire_at = '2040-01-01Z' from pgsched.executions") == ({"n": 1}, True)
@@ -228,7 +228,7 @@ def test_on_conflict_keep_leaves_a_waiting_execution_unchanged(db: Connection) -
 
 @pytest.mark.parametrize("ordering_key", [None, "another"])
 @pytest.mark.parametrize("there", ["waits", "runs", "ended"])
-def test_on_conflict_reject_refuses_a_taken_key(db: Connection, there: str, ordering_key: str | None) -> None:
+def test_with_on_conflict_reject_a_taken_key_is_refused(db: Connection, there: str, ordering_key: str | None) -> None:
     id = schedule(db, key="k", payload={"n": 1})
     if there == "runs":
         lease(db, id)
@@ -263,7 +263,7 @@ def test_debouncing_moves_a_waiting_execution_but_keeps_its_payload(db: Connecti
     )
 
 
-def test_debouncing_a_running_key_creates_a_second_execution(db: Connection) -> None:
+def test_debouncing_during_a_running_execution_creates_a_second_execution(db: Connection) -> None:
     running = schedule(db, key="k")
     lease(db, running)
     following = schedule(db, key="k", on_conflict="debounce")
@@ -274,7 +274,7 @@ def test_debouncing_a_running_key_creates_a_second_execution(db: Connection) -> 
     assert schedule(db, key="k") == following
 
 
-def test_debouncing_an_ended_key_creates_a_new_execution(db: Connection) -> None:
+def test_debouncing_an_ended_executions_key_creates_a_new_execution(db: Connection) -> None:
     ended = schedule(db, key="k")
     finish(db, ended, ago="1 minute")
     assert schedule(db, key="k", on_conflict="debounce") != ended
@@ -287,7 +287,7 @@ def test_debouncing_can_change_the_ordering_key_but_not_the_payload(db: Connecti
     assert row(db, "select ordering_key, payload, count(*) over () from pgsched.executions") == ("b", {"n": 1}, 1)
 
 
-def test_debouncing_a_running_key_can_use_another_ordering_key(db: Connection) -> None:
+def test_debouncing_during_a_running_execution_can_change_the_ordering_key(db: Connection) -> None:
     running = schedule(db, key="k", ordering_key="a")
     lease(db, running)
     following = schedule(db, key="k", ordering_key="b", on_conflict="debounce")
@@ -295,7 +295,7 @@ def test_debouncing_a_running_key_can_use_another_ordering_key(db: Connection) -
     assert counts(db) == (2, 0, 0)
 
 
-def test_on_conflict_keep_and_reject_apply_to_jobs(db: Connection) -> None:
+def test_the_on_conflict_values_keep_and_reject_apply_to_jobs(db: Connection) -> None:
     id = schedule(db, key="k", every="1 hour")
     assert schedule(db, key="k", every="2 hours", on_conflict="keep") == id
     assert row(db, "select every = '1 hour', revision from pgsched.jobs") == (True, 1)
@@ -315,7 +315,7 @@ def test_on_conflict_keep_and_reject_apply_to_jobs(db: Connection) -> None:
         ({"key": "k", "on_conflict": "debounce", "every": "1 hour"}, "replace, keep or reject"),
     ],
 )
-def test_an_invalid_on_conflict_is_refused(db: Connection, arguments: dict[str, str | None], hint: str) -> None:
+def test_an_invalid_on_conflict_value_is_refused(db: Connection, arguments: dict[str, str | None], hint: str) -> None:
     with refused("PS000", hint=hint):
         schedule(db, **arguments)
     assert counts(db) == (0, 0, 0)

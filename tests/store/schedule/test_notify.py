@@ -21,7 +21,7 @@ def unwatched(db: Connection) -> None:
     db.execute("select setval('pgsched_internal.watch_0', 1)")
 
 
-def test_a_row_due_soon_is_notified_with_its_partition_and_instant(db: Connection, store_url: str) -> None:
+def test_a_row_due_soon_sends_a_notification_with_partition_and_instant(db: Connection, store_url: str) -> None:
     with listening(store_url) as listener:
         schedule(db, delay="1 second")
         [payload] = heard(listener, db)
@@ -29,14 +29,14 @@ def test_a_row_due_soon_is_notified_with_its_partition_and_instant(db: Connectio
     assert payload == f"{partition_of(db)}@{instant}"
 
 
-def test_a_row_due_later_is_not_notified(db: Connection, store_url: str) -> None:
+def test_a_row_due_later_sends_no_notification(db: Connection, store_url: str) -> None:
     with listening(store_url) as listener:
         schedule(db, delay="10 seconds")
         schedule(db, delay="10 seconds", key="k")
         assert heard(listener, db) == []
 
 
-def test_a_multi_row_insert_notifies_once(db: Connection, store_url: str) -> None:
+def test_a_multi_row_insert_sends_one_notification(db: Connection, store_url: str) -> None:
     with listening(store_url) as listener:
         db.execute(
             "insert into pgsched.executions (target, fire_at, partition)"
@@ -75,9 +75,7 @@ def test_a_rollback_notifies_nobody(db: Connection, store_url: str) -> None:
 
 
 @pytest.mark.parametrize("key", [None, "k"])
-def test_setting_notify_off_suppresses_a_sessions_notifications(
-    db: Connection, store_url: str, key: str | None
-) -> None:
+def test_setting_pgsched_notify_to_off_silences_a_session(db: Connection, store_url: str, key: str | None) -> None:
     with listening(store_url) as listener:
         db.execute("set pgsched.notify = off")
         id = schedule(db, delay="0", key=key)
@@ -85,7 +83,7 @@ def test_setting_notify_off_suppresses_a_sessions_notifications(
         assert heard(listener, db) == []
 
 
-def test_rescheduling_a_key_to_an_earlier_instant_is_notified(db: Connection, store_url: str) -> None:
+def test_rescheduling_a_key_to_an_earlier_instant_sends_a_notification(db: Connection, store_url: str) -> None:
     schedule(db, key="k", delay="1 hour")
     with listening(store_url) as listener:
         schedule(db, key="k", delay="0")
@@ -93,7 +91,7 @@ def test_rescheduling_a_key_to_an_earlier_instant_is_notified(db: Connection, st
     assert payload.startswith(f"{partition_of(db)}@")
 
 
-def test_rescheduling_an_execution_to_now_is_notified(db: Connection, store_url: str) -> None:
+def test_rescheduling_an_execution_to_now_sends_a_notification(db: Connection, store_url: str) -> None:
     id = schedule(db, delay="1 hour")
     with listening(store_url) as listener:
         call(db, "edit", id=id, changes={"fire_at": "2020-01-01T00:00:00Z"})
@@ -101,7 +99,7 @@ def test_rescheduling_an_execution_to_now_is_notified(db: Connection, store_url:
     assert payload.startswith(f"{partition_of(db)}@")
 
 
-def test_rescheduling_an_execution_to_a_later_instant_is_not_notified(db: Connection, store_url: str) -> None:
+def test_rescheduling_an_execution_to_later_sends_no_notification(db: Connection, store_url: str) -> None:
     id = schedule(db, delay="1 hour")
     with listening(store_url) as listener:
         call(db, "edit", id=id, changes={"fire_at": "2040-01-01T00:00:00Z"})
@@ -117,7 +115,7 @@ def watching(url: str, queue_number: int) -> Iterator[None]:
         watcher.execute("select pgsched_internal.leave_watch(%s, 1)", [queue_number])
 
 
-def test_rows_in_a_watched_queue_are_not_notified(db: Connection, store_url: str) -> None:
+def test_rows_in_a_watched_queue_send_no_notifications(db: Connection, store_url: str) -> None:
     id = schedule(db, delay="1 hour")
     with listening(store_url) as listener, watching(store_url, 0):
         schedule(db, delay="0")
@@ -130,7 +128,7 @@ def test_rows_in_a_watched_queue_are_not_notified(db: Connection, store_url: str
         assert heard(listener, db) == []
 
 
-def test_an_unwatched_queue_is_notified_while_another_queue_is_watched(db: Connection, store_url: str) -> None:
+def test_a_row_sends_a_notification_although_another_queue_is_watched(db: Connection, store_url: str) -> None:
     with listening(store_url) as listener, watching(store_url, 1):
         schedule(db, delay="0")
         assert len(heard(listener, db)) == 1

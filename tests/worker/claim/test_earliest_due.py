@@ -39,15 +39,15 @@ def row(fire_at: int, *, partition: int = 1) -> ClaimedExecution:
     )  # fmt: skip
 
 
-def test_claims_start_at_the_oldest_row_until_the_first_look() -> None:
+def test_claims_start_at_the_oldest_row_until_the_first_search() -> None:
     assert made().front.low(1) == LONG_AGO
 
 
-def test_a_look_records_the_earliest_due_instants(earliest_due: EarliestDue) -> None:
+def test_a_search_records_the_earliest_due_instants(earliest_due: EarliestDue) -> None:
     assert earliest_due.due == {1: NOW + 60 * SECOND}
 
 
-def test_claims_start_shortly_before_the_last_look(earliest_due: EarliestDue) -> None:
+def test_claims_start_shortly_before_the_last_search(earliest_due: EarliestDue) -> None:
     assert NOW - 5 * SECOND < earliest_due.front.low(1) == earliest_due.front.low(2) < NOW
 
 
@@ -75,7 +75,7 @@ def test_a_notice_of_a_row_after_the_next_due_row_changes_nothing(earliest_due: 
     assert (earliest_due.due[1], earliest_due.front.low(1)) == (NOW + 60 * SECOND, before)
 
 
-def test_a_notice_during_a_look_survives_the_looks_result(earliest_due: EarliestDue) -> None:
+def test_a_notice_during_a_search_survives_the_searchs_result(earliest_due: EarliestDue) -> None:
     earliest_due.asking()
     earliest_due.hear(2, NOW - 3600 * SECOND)
     earliest_due.seen([1, 2], {}, NOW)
@@ -83,7 +83,7 @@ def test_a_notice_during_a_look_survives_the_looks_result(earliest_due: Earliest
     assert earliest_due.front.low(2) == NOW - 3600 * SECOND
 
 
-def test_a_looks_result_replaces_an_earlier_notice(earliest_due: EarliestDue) -> None:
+def test_a_searchs_result_replaces_an_earlier_notice(earliest_due: EarliestDue) -> None:
     earliest_due.hear(2, NOW)
     earliest_due.asking()
     earliest_due.seen([1, 2], {}, NOW)
@@ -126,7 +126,7 @@ def test_claims_start_at_the_oldest_row_after_partitions_are_forgotten(earliest_
     assert earliest_due.front.low(1) == LONG_AGO
 
 
-def test_a_partition_forgotten_during_a_look_stays_forgotten(earliest_due: EarliestDue) -> None:
+def test_a_partition_forgotten_during_a_search_stays_forgotten(earliest_due: EarliestDue) -> None:
     earliest_due.asking()
     earliest_due.forget()
     earliest_due.seen([1], {}, NOW)
@@ -193,7 +193,7 @@ async def test_an_unserved_queues_rows_start_no_polling(
         assert not await value(db, "select pgsched_internal.is_watched(1)")
 
 
-async def test_rows_claimed_by_polling_before_the_first_look_are_executed(
+async def test_rows_claimed_by_polling_before_the_first_search_are_executed(
     db: Connection, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pgsched.worker.claim.listener.WITHIN", 5.0)

@@ -146,7 +146,7 @@ async def test_rows_behind_a_limited_clients_backlog_are_found_each_time(
 
 @pytest.mark.timed
 @pytest.mark.usefixtures("busy_machine")
-async def test_rows_behind_a_held_clients_backlog_are_found_on_a_busy_machine(
+async def test_rows_behind_a_paused_clients_backlog_are_found_on_a_busy_machine(
     db: Connection, silent: Connection, running: Running, app: App
 ) -> None:
     await db.execute("select pgsched.pause('client', 'flood')")

@@ -171,7 +171,7 @@ async def test_kafka_targets_are_left_to_workers_with_brokers(running: Running, 
         await knows(without, "kafka:")
 
 
-async def test_kafka_messages_are_held_without_a_worker_with_brokers(running: Running, db: Connection) -> None:
+async def test_kafka_messages_are_held_while_no_worker_has_brokers(running: Running, db: Connection) -> None:
     async with running():
         await db.execute(SCHEDULE, ["kafka:orders", 2])
         await db.execute(SCHEDULE, ["kafka:bills", 1])

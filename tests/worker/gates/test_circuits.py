@@ -57,7 +57,7 @@ async def test_a_failing_target_is_sidelined_and_called_again_after_recovery(
     assert while_down < 150
 
 
-async def test_all_workers_obey_a_targets_retry_after(
+async def test_all_workers_obey_a_targets_retry_after_header(
     running: Running, db: Connection, target: Target, recorder: Recorder
 ) -> None:
     target.fail(b"retry-after: 3600\r\n")
@@ -74,7 +74,7 @@ async def test_all_workers_obey_a_targets_retry_after(
 
 
 @pytest.mark.parametrize("status", [b"429 Slow Down", b"503 Busy"])
-async def test_one_paths_retry_after_does_not_hold_back_other_paths(
+async def test_a_retry_after_header_from_one_path_does_not_hold_back_other_paths(
     running: Running, db: Connection, target: Target, status: bytes
 ) -> None:
     target.at["/a"] = b"HTTP/1.1 " + status + b"\r\nretry-after: 3600\r\ncontent-length: 0\r\n\r\n"

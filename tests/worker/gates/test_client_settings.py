@@ -92,7 +92,7 @@ async def test_unknown_defaults_from_a_later_release_are_reported_and_ignored(
     assert found["client"] == "default"
 
 
-async def test_default_max_attempts_also_applies_after_a_worker_is_lost(db: Connection, running: Running) -> None:
+async def test_the_default_max_attempts_option_also_applies_to_a_lost_attempt(db: Connection, running: Running) -> None:
     await db.execute("""select pgsched.set_client('default', '{"options": {"max_attempts": 1}}')""")
     await db.execute("select pgsched.schedule('python:fail')")
     await db.execute(

@@ -31,7 +31,7 @@ async def bound(db: Connection, maximum: int) -> None:
     await db.execute("select pgsched.set_queue('default', jsonb_build_object('max_waiting', %s::int))", [maximum])
 
 
-async def test_a_queue_is_full_once_max_waiting_executions_wait(
+async def test_a_queue_is_full_once_the_maximum_number_of_executions_is_waiting(
     db: Connection, full_queues: FullQueues, recorder: Recorder
 ) -> None:
     await bound(db, 3)

@@ -109,7 +109,9 @@ async def test_executions_pass_a_dropped_limit_and_history_records_the_wait(runn
     assert sorted(await found.fetchall(), key=str) == [(None, None, 1), (True, True, 29)]
 
 
-async def test_a_key_limit_applies_only_to_executions_with_that_key(running: Running, db: Connection) -> None:
+async def test_a_limit_on_a_limit_key_applies_only_to_executions_with_that_key(
+    running: Running, db: Connection
+) -> None:
     app, _ = counting_app()
     await limit(db, "key:flood/m-1", events=1, period="1 hour")
     await db.execute(FLOOD.encode(), ['{"limit_key": "m-1"}', 5])
@@ -170,7 +172,7 @@ async def test_a_rolled_back_admission_is_not_counted(running: Running, db: Conn
         await until(lambda: value(db, "select running = 0 from pgsched_internal.gate_use"))
 
 
-async def test_executions_at_all_gates_run_even_if_each_look_finds_few_gates(
+async def test_executions_at_all_gates_run_even_if_a_search_finds_few_gates(
     running: Running, db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gate_claimer, "_MOST_HOLDING", 2)

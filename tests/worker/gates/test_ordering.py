@@ -49,7 +49,7 @@ class Notes:
         self.seen[key].append(n)
 
 
-async def test_executions_of_each_key_are_delivered_in_order(running: Running, db: Connection) -> None:
+async def test_executions_of_each_ordering_key_are_delivered_in_order(running: Running, db: Connection) -> None:
     notes = Notes()
     await db.execute(SCHEDULE.encode(), [None, 20, 30])
     async with running(notes.app), running(notes.app):
@@ -57,7 +57,7 @@ async def test_executions_of_each_key_are_delivered_in_order(running: Running, d
     assert (dict(notes.seen), notes.together) == ({f"key-{k}": list(range(1, 21)) for k in range(1, 31)}, False)
 
 
-async def test_keys_keep_their_order_when_work_moves_to_another_queue(running: Running, db: Connection) -> None:
+async def test_ordering_is_kept_when_work_moves_to_another_queue(running: Running, db: Connection) -> None:
     notes = Notes()
     await db.execute("select pgsched.create_queue('orders'), pgsched.pause('queue', 'orders')")
     both = {"queues": "default,orders"}
@@ -92,7 +92,7 @@ async def test_a_retry_holds_back_later_executions_of_its_ordering_key(running: 
     assert dict(notes.seen) == {f"key-{k}": list(range(1, 10)) for k in range(1, 11)}
 
 
-async def test_a_final_failure_lets_the_next_execution_of_its_key_run(running: Running, db: Connection) -> None:
+async def test_a_final_failure_lets_the_next_execution_in_order_run(running: Running, db: Connection) -> None:
     notes = Notes(fails=lambda key, n, attempt: n == 2)
     await db.execute(SCHEDULE.encode(), ['{"max_attempts": 1}', 4, 1])
     async with running(notes.app):
@@ -100,9 +100,7 @@ async def test_a_final_failure_lets_the_next_execution_of_its_key_run(running: R
     assert notes.seen["key-1"] == [1, 3, 4]
 
 
-async def test_a_final_failure_with_ordering_block_blocks_its_key_until_resumed(
-    running: Running, db: Connection
-) -> None:
+async def test_a_final_failure_can_block_its_ordering_key_until_it_is_resumed(running: Running, db: Connection) -> None:
     notes = Notes(fails=lambda key, n, attempt: n == 2)
     await db.execute(SCHEDULE.encode(), ['{"max_attempts": 1, "ordering": "block"}', 4, 1])
     async with running(notes.app):
@@ -114,7 +112,7 @@ async def test_a_final_failure_with_ordering_block_blocks_its_key_until_resumed(
     assert notes.seen["key-1"] == [1, 3, 4]
 
 
-async def test_a_cancelled_head_lets_the_next_execution_of_its_key_run(running: Running, db: Connection) -> None:
+async def test_a_cancelled_head_lets_the_next_execution_in_order_run(running: Running, db: Connection) -> None:
     notes = Notes(fails=lambda key, n, attempt: n == 1)
     await db.execute(SCHEDULE.encode(), ['{"backoff": ["1h"]}', 3, 1])
     async with running(notes.app):
@@ -169,7 +167,7 @@ async def test_a_dependent_runs_after_its_predecessor_whatever_its_instant(runni
     }  # fmt: skip
 
 
-async def test_an_execution_dependent_on_another_key_keeps_its_place(running: Running, db: Connection) -> None:
+async def test_an_execution_dependent_on_another_ordering_key_keeps_its_place(running: Running, db: Connection) -> None:
     notes = Notes()
     other = await _put(db, "other", 1, ago=-2)
     await _put(db, "key", 1, ago=20, after=[other])
@@ -195,7 +193,7 @@ async def test_a_head_made_dependent_on_its_successor_runs_after_the_successor(
     assert notes.seen["key"] == [2, 1]
 
 
-async def test_a_cancelled_dependent_lets_later_executions_of_its_key_run(running: Running, db: Connection) -> None:
+async def test_a_cancelled_dependent_lets_later_executions_in_order_run(running: Running, db: Connection) -> None:
     notes = Notes()
     other = await _put(db, "other", 1, ago=-3600)
     waiting = await _put(db, "key", 1, ago=20, after=[other])
@@ -207,7 +205,7 @@ async def test_a_cancelled_dependent_lets_later_executions_of_its_key_run(runnin
         await until(lambda: asyncio.sleep(0, notes.seen["key"] == [2]))
 
 
-async def test_a_skipped_dependent_lets_later_executions_of_its_key_run(running: Running, db: Connection) -> None:
+async def test_a_skipped_dependent_lets_later_executions_in_order_run(running: Running, db: Connection) -> None:
     notes = Notes(fails=lambda key, n, attempt: key == "other")
     other = await _put(db, "other", 1, ago=-1)
     await db.execute("""update pgsched.executions set options = '{"max_attempts": 1}'""")
@@ -219,7 +217,7 @@ async def test_a_skipped_dependent_lets_later_executions_of_its_key_run(running:
     assert await value(db, "select status::text from pgsched.history where key = 'key1'") == "skipped"
 
 
-async def test_an_open_client_transaction_delays_no_other_key(
+async def test_an_open_client_transaction_delays_no_other_ordering_key(
     running: Running, db: Connection, database_url: str
 ) -> None:
     notes = Notes()

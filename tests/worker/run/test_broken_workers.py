@@ -37,7 +37,7 @@ async def test_a_worker_reports_an_ended_service_as_broken(running: Running) -> 
         assert worker.broken == "renewer"
 
 
-async def test_a_worker_reports_lanes_as_broken_if_the_timeout_task_ends(running: Running) -> None:
+async def test_a_worker_reports_its_lanes_as_broken_if_the_timeout_task_ends(running: Running) -> None:
     async with running() as worker:
         task = worker.parts.dispatcher._timeouts.task
         task.cancel()
@@ -58,7 +58,7 @@ async def test_a_service_is_unwell_until_a_turn_succeeds(recorder: Recorder) -> 
     await running
 
 
-async def test_the_settler_is_broken_if_it_fails_while_the_database_is_up(
+async def test_a_settler_that_fails_while_the_database_is_up_is_reported_broken(
     running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_WELL", 3600.0)

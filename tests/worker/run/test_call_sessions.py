@@ -149,7 +149,7 @@ async def test_a_client_without_a_role_cannot_call_functions(billing: Connection
     assert await value(billing, "select count(*) from billing.settled") == 0
 
 
-async def test_sql_role_applies_to_clients_without_a_role(billing: Connection, running: Running) -> None:
+async def test_the_sql_role_setting_applies_to_clients_without_a_role(billing: Connection, running: Running) -> None:
     await billing.execute("update pgsched.clients set database_role = null")
     async with running(sql_login=LOGIN, sql_role="billing"):
         await schedule(billing)
@@ -171,7 +171,9 @@ async def test_a_shared_login_takes_the_clients_role_for_each_call(billing: Conn
         await billing.execute("drop role caller")
 
 
-async def test_an_attempt_with_a_refused_login_fails_and_names_sql_login(billing: Connection, running: Running) -> None:
+async def test_an_attempt_with_a_refused_login_fails_and_names_the_setting(
+    billing: Connection, running: Running
+) -> None:
     async with running(sql_login="user={role} password=wrong"):
         await schedule(billing, options='{"max_attempts": 1}')
         found = await reason(billing)

@@ -57,7 +57,9 @@ async def test_a_function_can_read_its_execution_attempt_instant_and_client(
     assert told == [id, "1", await value(billing, "select scheduled_for::text from pgsched.history"), "shop"]
 
 
-async def test_a_function_that_raises_is_rolled_back_and_called_again(billing: Connection, running: Running) -> None:
+async def test_a_function_that_raises_an_error_is_rolled_back_and_called_again(
+    billing: Connection, running: Running
+) -> None:
     await define(billing, "create sequence billing.calls")
     await acting(
         billing,

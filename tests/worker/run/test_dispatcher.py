@@ -318,7 +318,7 @@ async def test_a_row_delayed_by_jitter_does_not_expire(dispatcher: Dispatcher, s
     assert await settled.wait_for(Succeeded, 1) == [spread[0].id]
 
 
-async def test_a_rows_relevant_for_overrides_the_clients_default(
+async def test_a_rows_relevancy_window_overrides_the_clients_default(
     dispatcher: Dispatcher, settled: Settled, gate: Gate
 ) -> None:
     gate.opened.set()

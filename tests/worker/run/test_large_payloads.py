@@ -43,7 +43,7 @@ async def test_a_large_callback_body_arrives_whole(db: Connection, running: Runn
     assert len(orjson.loads(request.body)["text"]) == 320_000
 
 
-async def test_payloads_in_memory_stay_within_in_hand_bytes(db: Connection, running: Running) -> None:
+async def test_payloads_in_memory_stay_within_the_in_hand_bytes_setting(db: Connection, running: Running) -> None:
     app, go, begun = App(), asyncio.Event(), list[int]()
 
     @app.handler("hold")
@@ -99,7 +99,7 @@ async def test_a_payload_equal_to_the_placeholder_is_delivered_unchanged(db: Con
     assert got == [{"pgsched": "kept back"}]
 
 
-async def test_large_results_memory_is_freed_after_settling(db: Connection, running: Running) -> None:
+async def test_a_large_results_memory_is_freed_after_settling(db: Connection, running: Running) -> None:
     app = App()
 
     @app.handler("report")

@@ -53,7 +53,7 @@ async def test_a_row_waiting_for_a_slot_is_not_recorded_as_begun(db: Connection,
         await until_history(db, 2)
 
 
-async def test_a_row_leased_elsewhere_before_its_start_is_not_called(
+async def test_a_row_leased_elsewhere_before_its_start_does_not_start_here(
     db: Connection, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app, called = App(), list[str]()

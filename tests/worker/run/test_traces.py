@@ -181,7 +181,7 @@ async def test_one_trace_joins_a_transaction_and_its_handler(
     assert collector.one("shop", "bank").parent == deliver.id
 
 
-async def test_the_callers_trace_is_passed_on_unchanged_without_tracing(
+async def test_the_callers_trace_is_passed_on_unchanged_if_tracing_is_off(
     db: Connection, running: Running, collector: Collector, shop: trace.Tracer
 ) -> None:
     async with receiving(answering()) as receiver, running():

@@ -254,7 +254,7 @@ async def test_a_run_in_hand_outside_the_edited_schedule_is_removed(db: Connecti
         assert await value(db, "select count(*) from pgsched.executions where fire_at < now() + interval '1 h'") == 0
 
 
-async def test_a_recalled_run_counts_once_towards_max_runs(db: Connection, early: Early) -> None:
+async def test_a_recalled_run_counts_once_towards_the_max_runs_limit(db: Connection, early: Early) -> None:
     async with early() as worker:
         id = await job(db, '{"max_runs": 2}')
         await in_hand(worker)

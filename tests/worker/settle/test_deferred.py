@@ -132,7 +132,7 @@ async def test_a_target_may_extend_its_completion_deadline(db: Connection, runni
         assert await value(db, extend, id, token_of(slow.requests[0]))
 
 
-async def test_a_202_without_the_deferred_option_is_a_plain_success(
+async def test_a_202_response_without_the_deferred_option_is_a_plain_success(
     db: Connection, running: Running, slow: Receiver
 ) -> None:
     async with running():
@@ -148,7 +148,7 @@ async def test_a_queue_target_in_a_worker_served_queue_fails_with_the_reason(db:
     assert "pulled" in await value(db, "select reason from pgsched.history")
 
 
-def test_the_deferred_option_is_parsed_as_seconds() -> None:
+def test_the_deferred_options_duration_is_converted_to_seconds() -> None:
     assert parse_options(b'{"deferred": "1h"}').deferred == 3600.0
 
 
