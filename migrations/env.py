@@ -11,7 +11,7 @@ from psycopg import Connection
 from sqlalchemy import NullPool, create_engine, event
 
 from pgsched.store.admin.upgrade_steps import VERSION_TABLE, after_upgrade, before_upgrade
-from pgsched.store.core.own_connection import connect
+from pgsched.store.core.new_connection import connect
 from pgsched.store.core.session_settings import command_locally
 
 config = context.config

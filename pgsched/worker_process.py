@@ -13,7 +13,7 @@ import psycopg
 
 from pgsched.delivery.app import App
 from pgsched.delivery.exception_outcomes import describe
-from pgsched.delivery.isolation import StartChild
+from pgsched.delivery.isolated_handlers import StartChild
 from pgsched.delivery.threads import LoopsThreads
 from pgsched.errors import InvalidSettings
 from pgsched.metrics.files import Counting
@@ -23,7 +23,7 @@ from pgsched.settings import Settings
 from pgsched.store.admin.schema_revisions import check_schema
 from pgsched.store.admin.worker_registry import check_queues
 from pgsched.store.core.fitness import check_not_following
-from pgsched.store.core.own_connection import transaction
+from pgsched.store.core.new_connection import transaction
 from pgsched.store.core.pooler import check_sessions, watch_sessions
 from pgsched.telemetry import Events
 from pgsched.worker.run.event_loop_runner import run_to_its_end
@@ -140,9 +140,10 @@ def run_worker(
     """Runs a worker process until SIGTERM, SIGINT or SIGQUIT, then drains and returns. Ends the process if a handler
     keeps it from working (``worker.run.forced_exit``), unless ``blocked_timeout`` is 0.
 
-    ``start_child`` starts a process for handlers that may end their process (``delivery.isolation``). ``orders``
-    receives a thread-safe function that stops the worker; if ``orders`` is given, signals are only logged. ``counting``
-    counts for the metrics. If ``waits`` is true, the process waits for a database that cannot be reached at the start.
+    ``start_child`` starts a process for handlers that may end their process (``delivery.isolated_handlers``).
+    ``orders`` receives a thread-safe function that stops the worker; if ``orders`` is given, signals are only logged.
+    ``counting`` counts for the metrics. If ``waits`` is true, the process waits for a database that cannot be reached
+    at the start.
 
     Raises SchemaMismatch if the database is not migrated, Conflict if it follows another database by logical
     replication, NotFound if a queue does not exist, InvalidSettings if a pooler provides no real sessions (at the start

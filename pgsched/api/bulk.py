@@ -20,7 +20,7 @@ from pgsched.domain.schedule import instant_of
 from pgsched.domain.states import LiveStatus
 from pgsched.store import verbs
 from pgsched.store.bulk import starting
-from pgsched.store.bulk.operations import Action, BulkAsked, BulkDetail, BulkOperation
+from pgsched.store.bulk.operation_types import Action, BulkAsked, BulkDetail, BulkOperation
 from pgsched.store.core.text import check_text
 from pgsched.store.lookup import bulk_pages
 from pgsched.store.lookup.filters import filter_json

@@ -32,7 +32,7 @@ from pgsched.api.routing import made_at, makes, reads, removes
 from pgsched.api_responses import Changed, Page, Replayed
 from pgsched.domain.states import LetterState
 from pgsched.store import verbs
-from pgsched.store.lookup import listings
+from pgsched.store.lookup import executions_and_jobs
 from pgsched.store.lookup.filters import DeadLetterFilter
 from pgsched.store.lookup.row_types import DeadLetter, DeadLetterDetail
 
@@ -102,12 +102,12 @@ async def list_dead_letters(
     )
     how = listing(limit, after, sort)
     async with database.page() as connection:
-        return page(await listings.list_dead_letters(connection, wanted, state=letter_state, **how))
+        return page(await executions_and_jobs.list_dead_letters(connection, wanted, state=letter_state, **how))
 
 
 @reads("/dead-letters/{execution_id:str}", "Get a dead letter with its failed attempts", 404)
 async def get_dead_letter(execution_id: DeadLetterId, database: Pooled) -> DeadLetterDetail:
-    return await database.ask(listings.dead_letter_detail, execution_id)
+    return await database.ask(executions_and_jobs.dead_letter_detail, execution_id)
 
 
 @makes(

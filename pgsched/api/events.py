@@ -28,7 +28,7 @@ from pgsched.domain.duration import length_of
 from pgsched.domain.event_position import LONGEST, Position, VisibilityHorizon
 from pgsched.domain.states import EndStatus
 from pgsched.errors import InvalidInput, InvalidSchedule, Refused, Unauthenticated, Unavailable
-from pgsched.store.lookup import events as ends
+from pgsched.store.lookup import event_feed as ends
 from pgsched.store.lookup.filters import EventFilter
 
 EVENT_STREAM = "text/event-stream"

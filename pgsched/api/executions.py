@@ -38,7 +38,7 @@ from pgsched.api_responses import Changed, Page
 from pgsched.domain.states import ExecutionStatus, each_once
 from pgsched.errors import NotFound
 from pgsched.store import verbs
-from pgsched.store.lookup import listings
+from pgsched.store.lookup import executions_and_jobs
 from pgsched.store.lookup.filters import ExecutionFilter
 from pgsched.store.lookup.row_types import Execution, ExecutionDetail
 from pgsched.store.schedule import calls
@@ -111,7 +111,7 @@ async def list_executions(
         labels=labels_in(label),
     )
     async with database.page() as connection:
-        return page(await listings.list_executions(connection, wanted, **listing(limit, after, sort)))
+        return page(await executions_and_jobs.list_executions(connection, wanted, **listing(limit, after, sort)))
 
 
 @reads_version("/executions/{execution_id:str}", "Get an execution with its failed attempts", 404)
@@ -137,7 +137,9 @@ async def edit_execution(
     async with database.connection() as connection, connection.transaction():
         if if_match is not None:
             await edit(connection, execution_id, "{}")  # locks the row
-            check_version(if_match, version_of_execution(await listings.get_execution(connection, execution_id)))
+            check_version(
+                if_match, version_of_execution(await executions_and_jobs.get_execution(connection, execution_id))
+            )
         await edit(connection, execution_id, changes, note=data.note, actor=actor)
         return await _in_detail(connection, execution_id)
 
@@ -157,5 +159,5 @@ async def _in_detail(
     connection: AsyncConnection[Any], id: UUID, unless: str | None = None
 ) -> Response[ExecutionDetail]:
     """The execution with its ETag, or 304 if ``unless`` contains that ETag."""
-    found = await listings.execution_detail(connection, id)
+    found = await executions_and_jobs.execution_detail(connection, id)
     return tagged(found, version_of_execution(found), unless)

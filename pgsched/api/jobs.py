@@ -44,9 +44,9 @@ from pgsched.domain.states import JobState
 from pgsched.errors import InvalidSchedule
 from pgsched.store import verbs
 from pgsched.store.jobs import edits
-from pgsched.store.lookup import listings
+from pgsched.store.lookup import executions_and_jobs
+from pgsched.store.lookup.executions_and_jobs import planned_instant
 from pgsched.store.lookup.filters import ExecutionFilter, JobFilter
-from pgsched.store.lookup.listings import planned_instant
 from pgsched.store.lookup.row_types import MOST_OUTCOMES, EditPreview, Execution, JobRow
 
 LastOutcomes = Annotated[
@@ -147,8 +147,8 @@ async def list_jobs(
     """Returns one page; pass ``next`` as ``after`` for the next page."""
     wanted = JobFilter(client=client, state=job_state, key=key, host=host_sought(host), labels=labels_in(label))
     async with database.page() as connection:
-        found = await listings.list_jobs(connection, wanted, **listing(limit, after, sort))
-        last = await listings.last_outcomes(connection, [row.id for row in found.items], last_outcomes)
+        found = await executions_and_jobs.list_jobs(connection, wanted, **listing(limit, after, sort))
+        last = await executions_and_jobs.last_outcomes(connection, [row.id for row in found.items], last_outcomes)
     return Page(items=[job_of(row, last.get(row.id)) for row in found.items], next=cursor(found.next))
 
 
@@ -191,9 +191,9 @@ async def job_executions(
     job_id: JobId, database: Pooled, sort: Sorted = "newest", limit: Limit = 50, after: After = None
 ) -> Page[Execution]:
     async with database.page() as connection:
-        await listings.get_job(connection, job_id)
+        await executions_and_jobs.get_job(connection, job_id)
         wanted = ExecutionFilter(job=job_id)
-        return page(await listings.list_executions(connection, wanted, **listing(limit, after, sort)))
+        return page(await executions_and_jobs.list_executions(connection, wanted, **listing(limit, after, sort)))
 
 
 @sets("/jobs/{job_id:str}", "Change a job", 404, 409, 412, scope="schedule")
@@ -253,7 +253,7 @@ async def preview_spec(data: JSONBody[PreviewSpec], database: Pooled) -> Preview
 
 async def _in_detail(connection: AsyncConnection[Any], job_id: UUID, unless: str | None = None) -> Response[JobDetail]:
     """The job with its ETag, or 304 if ``unless`` contains that ETag."""
-    row = await listings.get_job(connection, job_id)
+    row = await executions_and_jobs.get_job(connection, job_id)
     return tagged(job_detail(row, await next_instant(connection, row)), version_of_job(row.updated_at), unless)
 
 

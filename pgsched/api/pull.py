@@ -24,8 +24,8 @@ from pgsched.domain.duration import length_of
 from pgsched.domain.round_robin import Payers
 from pgsched.errors import InvalidInput, InvalidSchedule, PgschedError, StaleLease
 from pgsched.store import verbs
-from pgsched.store.pull import claimed_messages
-from pgsched.store.pull.claimed_messages import Message
+from pgsched.store.pull import claiming
+from pgsched.store.pull.claiming import Message
 
 _Answer = TypeVar("_Answer")
 LONGEST_WAIT = timedelta(seconds=60)
@@ -110,7 +110,7 @@ async def claim(
         raise InvalidInput(f"wait can be at most {LONGEST_WAIT.total_seconds():g} s: write PT60S, then claim again")
 
     async def ask() -> list[Message]:
-        return await database.ask(claimed_messages.claim, queue, worker=data.worker, batch=data.batch, lease=lease)
+        return await database.ask(claiming.claim, queue, worker=data.worker, batch=data.batch, lease=lease)
 
     async def ask_again() -> list[Message]:
         await check_still(authentication, request)
@@ -118,7 +118,7 @@ async def claim(
 
     found = await ask()
     if not found and wait:
-        number = await database.ask(claimed_messages.first_partition, queue)
+        number = await database.ask(claiming.first_partition, queue)
         async with long_polls.queue(queue, number or 0) as place:
             found = await _claim_later(request, place, ask_again, wait.total_seconds())
     return Messages(items=found)

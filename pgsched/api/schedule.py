@@ -22,7 +22,7 @@ from pgsched.api_responses import Scheduled
 from pgsched.domain.execution_options import OPTIONS
 from pgsched.domain.trace import traceparent_in
 from pgsched.store.jobs.unplanned_jobs import plan_job
-from pgsched.store.lookup.listings import get_job
+from pgsched.store.lookup.executions_and_jobs import get_job
 from pgsched.store.schedule import calls
 from pgsched.store.schedule.schedule_parameters import ScheduleRequest, request_of
 

@@ -19,7 +19,7 @@ from pgsched.errors import InvalidSettings
 from pgsched.service import collect_seldom
 from pgsched.settings import Settings, is_loopback
 from pgsched.store import internal_verbs
-from pgsched.store.core.own_connection import transaction
+from pgsched.store.core.new_connection import transaction
 from pgsched.store.core.session_settings import AS_API, locally
 from pgsched.telemetry import Events
 

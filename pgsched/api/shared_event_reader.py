@@ -20,7 +20,7 @@ from pgsched.api.quotas import FairShares
 from pgsched.domain.api_key import Grant
 from pgsched.domain.event_position import Position, VisibilityHorizon
 from pgsched.errors import PgschedError, TooManyRequests
-from pgsched.store.lookup import events as ends
+from pgsched.store.lookup import event_feed as ends
 from pgsched.store.lookup.row_types import Event
 from pgsched.telemetry import Events
 

@@ -23,7 +23,7 @@ from pgsched.cli.reply import Reply
 from pgsched.domain.duration import parse_shift
 from pgsched.domain.states import LIVE_STATUSES
 from pgsched.errors import Conflict, InvalidSchedule
-from pgsched.store.bulk.operations import ACTIONS, Action, BulkDetail
+from pgsched.store.bulk.operation_types import ACTIONS, Action, BulkDetail
 
 _COLUMNS = (
     *("id", "action", "state", "rate", "total", "done", "skipped", "failed"),

@@ -21,13 +21,13 @@ from pgsched.settings import Settings
 from pgsched.store import verbs
 from pgsched.store.admin import audit, clients, queues, secrets, worker_listing
 from pgsched.store.bulk import starting
-from pgsched.store.bulk.operations import Action, BulkAsked
+from pgsched.store.bulk.operation_types import Action, BulkAsked
 from pgsched.store.core.lock_capacity import find_room
 from pgsched.store.gates import blocked_keys, limits, sidelined_targets
 from pgsched.store.jobs import edits
-from pgsched.store.lookup import audit_pages, bulk_pages, listings
+from pgsched.store.lookup import audit_pages, bulk_pages, executions_and_jobs
 from pgsched.store.lookup.clauses import SortOrder
-from pgsched.store.lookup.events import horizon, list_events
+from pgsched.store.lookup.event_feed import horizon, list_events
 from pgsched.store.lookup.filters import DeadLetterFilter, EventFilter, ExecutionFilter, JobFilter, filter_json
 from pgsched.store.lookup.named import Kind, id_of
 from pgsched.store.lookup.row_types import DeadLetter, EditPreview, Event, Execution
@@ -101,8 +101,8 @@ class DatabaseBackend:
 
     pause, resume = _switches("job")
     trigger = _does(verbs.trigger)
-    get_execution = _asks(listings.execution_detail)
-    get_dead_letter = _asks(listings.dead_letter_detail)
+    get_execution = _asks(executions_and_jobs.execution_detail)
+    get_dead_letter = _asks(executions_and_jobs.dead_letter_detail)
     discard = _does(verbs.discard)
     get_bulk = _asks(bulk_pages.get_detail)
     list_bulk = _lists(bulk_pages.list_operations, lambda row: row.id, read=_place)
@@ -143,21 +143,21 @@ class DatabaseBackend:
         self, *, sort: str, limit: int, after: str | None, last_outcomes: int = 0, **wanted: Any
     ) -> Page[Job]:
         how = _window(sort, limit, after)
-        found = await listings.list_jobs(self._connection, JobFilter(**wanted), **how)
-        last = await listings.last_outcomes(self._connection, [row.id for row in found.items], last_outcomes)
+        found = await executions_and_jobs.list_jobs(self._connection, JobFilter(**wanted), **how)
+        last = await executions_and_jobs.last_outcomes(self._connection, [row.id for row in found.items], last_outcomes)
         return _page(found, [job_of(row, last.get(row.id)) for row in found.items])
 
     async def get_job(self, id: UUID) -> JobDetail:
         """Returns a job, with the instant of its waiting execution."""
-        row = await listings.get_job(self._connection, id)
-        planned, _ = await listings.planned_instant(self._connection, id)
+        row = await executions_and_jobs.get_job(self._connection, id)
+        planned, _ = await executions_and_jobs.planned_instant(self._connection, id)
         return job_detail(row, planned)
 
     async def change_job(self, id: UUID, changes: Mapping[str, Any], *, force: bool) -> tuple[bool, datetime | None]:
         """Returns whether anything changed, and when the job fires next."""
         asked = edits.changes_of(changes)
         is_changed = await edits.edit_job(self._connection, id, asked, actor=self._actor, force=force)
-        planned, _ = await listings.planned_instant(self._connection, id)
+        planned, _ = await executions_and_jobs.planned_instant(self._connection, id)
         return is_changed, planned
 
     async def preview_job(
@@ -176,7 +176,7 @@ class DatabaseBackend:
         self, *, sort: str, limit: int, after: str | None, status: Sequence[str] | None, **wanted: Any
     ) -> Page[Execution]:
         named = ExecutionFilter(statuses=each_once(status or ()), **wanted)
-        return _page(await listings.list_executions(self._connection, named, **_window(sort, limit, after)))
+        return _page(await executions_and_jobs.list_executions(self._connection, named, **_window(sort, limit, after)))
 
     async def around(self, row: Execution) -> Around:
         is_pulled = row.queue is not None and await queues.is_pulled(self._connection, row.queue)
@@ -195,7 +195,7 @@ class DatabaseBackend:
         is_changed = await schedule_edits.edit(
             self._connection, id, schedule_edits.changes_of(changes), note=note, actor=self._actor
         )
-        return is_changed, (await listings.get_execution(self._connection, id)).fire_at
+        return is_changed, (await executions_and_jobs.get_execution(self._connection, id)).fire_at
 
     async def bulk(
         self,
@@ -217,7 +217,7 @@ class DatabaseBackend:
         self, *, state: str, sort: str, limit: int, after: str | None, **wanted: Any
     ) -> Page[DeadLetter]:
         how = {"state": state, **_window(sort, limit, after)}
-        return _page(await listings.list_dead_letters(self._connection, DeadLetterFilter(**wanted), **how))
+        return _page(await executions_and_jobs.list_dead_letters(self._connection, DeadLetterFilter(**wanted), **how))
 
     async def replay(self, id: UUID, *, note: str | None = None, **changes: Any) -> UUID:
         options = json.dumps(changes["options"]) if "options" in changes else None

@@ -10,7 +10,7 @@ from psycopg import AsyncConnection
 
 from pgsched.errors import PgschedError
 from pgsched.settings import Settings
-from pgsched.store.core.own_connection import transaction_async
+from pgsched.store.core.new_connection import transaction_async
 from pgsched.store.core.refusals import refusal
 
 _Found = TypeVar("_Found")

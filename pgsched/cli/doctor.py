@@ -10,7 +10,7 @@ from pgsched.cli.api_or_database import api_option, refuse_api
 from pgsched.cli.reply import Reply, json_option
 from pgsched.cli.settings_flags import DATABASE, load_settings, settings_options, with_database
 from pgsched.sealing import KeyRing
-from pgsched.store.core.own_connection import lending
+from pgsched.store.core.new_connection import lending
 from pgsched.store.doctor.examination import examine
 from pgsched.store.doctor.finding import Finding, Report
 

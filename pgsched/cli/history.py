@@ -18,7 +18,7 @@ from pgsched.own_files import make_directory, open_own
 from pgsched.settings import Settings
 from pgsched.store import internal_verbs
 from pgsched.store.admin import archive as store
-from pgsched.store.core.own_connection import Lend, lending
+from pgsched.store.core.new_connection import Lend, lending
 
 history = CommandGroup("history")
 

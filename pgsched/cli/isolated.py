@@ -1,4 +1,4 @@
-"""Starts and runs the child process that calls handlers in isolation (see ``delivery.isolation``).
+"""Starts and runs the child process that calls handlers in isolation (see ``delivery.isolated_handlers``).
 
 The child is ``pgsched worker --isolated``, with its worker's settings and application. It holds no leases, and settles
 only executions that handlers complete in their own transactions.
@@ -18,7 +18,7 @@ from pgsched.cli.load_app import load_app
 from pgsched.cli.supervised import program
 from pgsched.delivery.failure_log import FailureLog
 from pgsched.delivery.handler_transaction import TransactionalCompletion
-from pgsched.delivery.isolation import Call, StartChild, framed
+from pgsched.delivery.isolated_handlers import Call, StartChild, framed
 from pgsched.delivery.python import PythonChannel
 from pgsched.delivery.threads import Threads
 from pgsched.domain.attempt_outcome import Failed, Outcome

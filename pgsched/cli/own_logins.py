@@ -8,7 +8,7 @@ import psycopg
 from pgsched.cli.database_connection import explained
 from pgsched.cli.reply import Reply
 from pgsched.errors import PgschedError
-from pgsched.store.admin.logins import Logins, is_superuser, let_act_as_api, make_logins
+from pgsched.store.admin.up_logins import Logins, is_superuser, let_act_as_api, make_logins
 
 _NOT_POSSIBLE = (
     "the API and the workers run as a superuser, because they cannot log in as a less privileged role ({error}). "

@@ -15,7 +15,7 @@ from pgsched.settings import Settings
 from pgsched.store import internal_verbs, verbs
 from pgsched.store.admin import installation_settings, recovery_preview
 from pgsched.store.admin.ending_recovery import HoldPolicy, ReleasedInstallation
-from pgsched.store.core.own_connection import lending
+from pgsched.store.core.new_connection import lending
 
 _BY_CLIENT = ("client", "queue", "executions", "in_hand", "of_jobs", "an_hour_late", "a_day_late", "oldest")
 _SAMPLE = ("id", "client", "target", "key", "scheduled_for")

@@ -26,7 +26,7 @@ from pgsched.metrics.counters import Counters
 from pgsched.metrics.files import Counting
 from pgsched.settings import Settings
 from pgsched.store.admin.worker_registry import of_host
-from pgsched.store.core.own_connection import transaction
+from pgsched.store.core.new_connection import transaction
 from pgsched.telemetry import Events, logging_listener
 
 if TYPE_CHECKING:

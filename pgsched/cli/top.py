@@ -17,7 +17,7 @@ from pgsched.cli.parameters import Number
 from pgsched.cli.reply import Reply, json_option, table
 from pgsched.cli.settings_flags import DATABASE, load_settings, settings_options, with_database
 from pgsched.password_hiding import without_passwords
-from pgsched.store.core.own_connection import Lend, lending
+from pgsched.store.core.new_connection import Lend, lending
 from pgsched.store.core.session_settings import DOCTOR_LOCALLY
 from pgsched.store.lookup.now import Edge, Now, look
 from pgsched.store.lookup.now_lines import Shown, WorkerLine, lines_of

@@ -33,9 +33,9 @@ from pgsched.store.admin.clients import ClientRow as ClientRow
 from pgsched.store.admin.clients import SecretHint as SecretHint
 from pgsched.store.admin.queues import QueueRow as QueueRow
 from pgsched.store.admin.worker_listing import WorkerRow as WorkerRow
-from pgsched.store.bulk.operations import BulkAsked as BulkAsked
-from pgsched.store.bulk.operations import BulkDetail as BulkDetail
-from pgsched.store.bulk.operations import BulkOperation as BulkOperation
+from pgsched.store.bulk.operation_types import BulkAsked as BulkAsked
+from pgsched.store.bulk.operation_types import BulkDetail as BulkDetail
+from pgsched.store.bulk.operation_types import BulkOperation as BulkOperation
 from pgsched.store.gates.blocked_keys import BlockedKey as BlockedKey
 from pgsched.store.gates.limits import LimitRow as LimitRow
 from pgsched.store.gates.sidelined_targets import Sidelined as Sidelined
@@ -46,5 +46,5 @@ from pgsched.store.lookup.row_types import EditPreview as EditPreview
 from pgsched.store.lookup.row_types import Event as Event
 from pgsched.store.lookup.row_types import Execution as Execution
 from pgsched.store.lookup.row_types import ExecutionDetail as ExecutionDetail
-from pgsched.store.pull.claimed_messages import Message as Message
+from pgsched.store.pull.claiming import Message as Message
 from pgsched.store.schedule.calls import Placed as Placed

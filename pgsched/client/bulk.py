@@ -9,7 +9,7 @@ from pgsched.client.requests import Call, Id, Instant, between, check_names, ide
 from pgsched.client.sync_async_methods import method, pages
 from pgsched.domain.duration import format_shift
 from pgsched.domain.schedule import instant_of
-from pgsched.store.bulk.operations import Action, BulkAsked, BulkDetail, BulkOperation
+from pgsched.store.bulk.operation_types import Action, BulkAsked, BulkDetail, BulkOperation
 
 
 class BulkQuery(TypedDict, total=False):

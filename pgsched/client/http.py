@@ -24,7 +24,7 @@ from pgsched.client.requests import Call, Length, check_address, check_patience,
 from pgsched.client.sync_async_methods import AsyncBase, SyncBase
 from pgsched.client.workers import WorkerMethods
 from pgsched.store.lookup.row_types import Event
-from pgsched.store.pull.claimed_messages import Message
+from pgsched.store.pull.claiming import Message
 
 _Answer = TypeVar("_Answer")
 

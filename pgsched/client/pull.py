@@ -18,7 +18,7 @@ from pgsched.client.requests import Call, Id, Length, WrongArgument, body, ident
 from pgsched.client.sync_async_methods import method
 from pgsched.domain.duration import length_of
 from pgsched.errors import InvalidInput
-from pgsched.store.pull.claimed_messages import Message
+from pgsched.store.pull.claiming import Message
 
 _Answer = TypeVar("_Answer")
 _MARGIN = 10.0  # seconds that a response may take beyond the requested wait

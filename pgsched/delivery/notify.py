@@ -11,7 +11,7 @@ from pgsched.delivery.slots import Slots, alone
 from pgsched.domain.attempt_outcome import AlreadySettled, Outcome
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.execution_options import Options
-from pgsched.store.core.role_sessions import Sessions
+from pgsched.store.core.client_role_sessions import Sessions
 from pgsched.store.ends import transactional_targets
 
 LONGEST_PAYLOAD = 7999

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pgsched.delivery.app import App
 from pgsched.delivery.failure_log import FailureLog, Raised, traceback_of
 from pgsched.delivery.handler_call import Handler
-from pgsched.delivery.isolation import LOSSES, Isolation
+from pgsched.delivery.isolated_handlers import LOSSES, Isolation
 from pgsched.delivery.own_context import Leftovers, leave_task, own_context
 from pgsched.delivery.reporting import HandlerReports, Reporter, beating
 from pgsched.delivery.returned_values import DONE, FinishedInLoop, finished, succeeded

@@ -1,9 +1,9 @@
 """sql: targets. Calls clients' functions with the payload, in the transaction that settles the execution.
 
-A function runs in a session of its client's role (``core.role_sessions``), never with the worker's rights. Each call is
-one transaction: the function's writes are committed together with the completion or not at all. If the connection
-breaks during the commit, the call is made again. If the first call was in fact committed, the second is refused,
-because its lease token is no longer valid.
+A function runs in a session of its client's role (``core.client_role_sessions``), never with the worker's rights. Each
+call is one transaction: the function's writes are committed together with the completion or not at all. If the
+connection breaks during the commit, the call is made again. If the first call was in fact committed, the second is
+refused, because its lease token is no longer valid.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from pgsched.delivery.slots import Slots, alone
 from pgsched.domain.attempt_outcome import LONGEST_ERROR, AlreadySettled, Failed, Outcome
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.execution_options import Options
-from pgsched.store.core.role_sessions import Connection, SaidTooMuch, Sessions, cut
+from pgsched.store.core.client_role_sessions import Connection, SaidTooMuch, Sessions, cut
 from pgsched.store.ends import transactional_targets
 
 _PREFIX = len("sql:")

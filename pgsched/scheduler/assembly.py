@@ -16,7 +16,7 @@ from pgsched.delivery.app import App
 from pgsched.delivery.channel import Channel
 from pgsched.delivery.failure_log import FailureLog
 from pgsched.delivery.handler_transaction import TransactionalCompletion
-from pgsched.delivery.isolation import StartChild
+from pgsched.delivery.isolated_handlers import StartChild
 from pgsched.delivery.threads import Threads
 from pgsched.errors import InvalidSettings
 from pgsched.metrics.files import Counting, Writing

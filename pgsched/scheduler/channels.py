@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from pgsched.delivery.channel import Channels
 from pgsched.delivery.http import HttpChannel
-from pgsched.delivery.isolation import Isolation
+from pgsched.delivery.isolated_handlers import Isolation
 from pgsched.delivery.kafka import KafkaChannel
 from pgsched.delivery.notify import NotifyChannel
 from pgsched.delivery.proxy import Proxy, parse_proxy
@@ -17,7 +17,7 @@ from pgsched.delivery.tls import certificate_contexts, trusting_context
 from pgsched.domain.capability import KAFKA, SQL
 from pgsched.domain.target import Scheme
 from pgsched.settings import Settings
-from pgsched.store.core.role_sessions import Sessions
+from pgsched.store.core.client_role_sessions import Sessions
 
 if TYPE_CHECKING:
     from pgsched.scheduler.assembly import Assembly

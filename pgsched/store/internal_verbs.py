@@ -7,7 +7,7 @@ from typing import Literal
 from uuid import UUID
 
 from pgsched.domain.api_key import KnownKey
-from pgsched.store.bulk.operations import Chunk
+from pgsched.store.bulk.operation_types import Chunk
 from pgsched.store.core.verb import BigInt, SmallInt, internal_verb
 from pgsched.store.verbs import Connection
 

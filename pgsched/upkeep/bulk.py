@@ -16,7 +16,7 @@ from pgsched.domain.round_robin import Turns
 from pgsched.errors import InvalidSchedule
 from pgsched.service import Service
 from pgsched.store.bulk import advancing
-from pgsched.store.bulk.operations import Active, Chunk
+from pgsched.store.bulk.operation_types import Active, Chunk
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.culprits import is_a_lock, is_of_a_row, took_too_long
 from pgsched.telemetry import Events

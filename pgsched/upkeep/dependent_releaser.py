@@ -1,4 +1,4 @@
-"""Releases executions whose predecessors have ended. Also does the work of ``delayed_results_and_gate_expiry``.
+"""Releases executions whose predecessors have ended. Also does the work of ``locked_results_and_held_expiry``.
 
 While no execution waits for another, the service reads an empty table every two seconds. While any execution waits, a
 turn follows each batch that this process settles, with a short pause between turns. If another process settles a
@@ -17,7 +17,7 @@ from pgsched.store import internal_verbs
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.ends import dependencies
 from pgsched.telemetry import Events
-from pgsched.upkeep.delayed_results_and_gate_expiry import record_and_end
+from pgsched.upkeep.locked_results_and_held_expiry import record_and_end
 
 _MOST = 200
 _MOST_LARGE = 1_000  # maximum number of partly processed ends that are remembered

@@ -11,8 +11,8 @@ from pgsched.domain.queue_partitions import first_of, queue_of
 from pgsched.errors import InvalidInput
 from pgsched.sealing import CannotOpen
 from pgsched.service import Service
-from pgsched.store.admin import client_and_queue_settings
-from pgsched.store.admin.client_and_queue_settings import ClientForWorker
+from pgsched.store.admin import settings_for_workers
+from pgsched.store.admin.settings_for_workers import ClientForWorker
 from pgsched.store.core.connect import Link
 from pgsched.telemetry import Events, Field
 
@@ -50,8 +50,8 @@ class KnownSettings(Service):
         self.loaded = False
 
     async def turn(self) -> float:
-        clients = await client_and_queue_settings.client_settings(await self._link.get())
-        queues = await client_and_queue_settings.queue_settings(await self._link.get())
+        clients = await settings_for_workers.client_settings(await self._link.get())
+        queues = await settings_for_workers.queue_settings(await self._link.get())
         self._clients = {client.client_id: client for client in clients}
         self._open(clients)
         self._options = dict(self._usable("client", ((client.client_id, client.options) for client in clients)))

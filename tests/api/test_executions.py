@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from pgsched.store.lookup.filters import ExecutionFilter
-from pgsched.store.lookup.pages import page_of_executions
+from pgsched.store.lookup.page_queries import page_of_executions
 
 pytestmark = pytest.mark.smoke
 

@@ -14,7 +14,7 @@ import pgsched
 from pgsched.cli.apply import jobs_of
 from pgsched.domain.declared_job import DeclaredJob, checked, declared_in
 from pgsched.errors import Conflict, InvalidInput, InvalidSchedule, PgschedError
-from pgsched.store.core.own_connection import transaction_async
+from pgsched.store.core.new_connection import transaction_async
 from pgsched.store.core.text import encode
 from pgsched.store.jobs import declaring
 from pgsched.store.jobs.declaring import Change

@@ -13,7 +13,7 @@ from pgsched.cli import bulk
 from pgsched.cli.bulk import watch_to_its_end
 from pgsched.cli.reply import Reply
 from pgsched.errors import Conflict
-from pgsched.store.bulk.operations import BulkOperation
+from pgsched.store.bulk.operation_types import BulkOperation
 from pgsched.store.lookup.bulk_pages import get_operation
 from tests.cli.conftest import Run
 from tests.store.ends.dead_letter_arrange import dead_letter

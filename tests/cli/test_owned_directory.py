@@ -16,7 +16,7 @@ from pgsched.embedded import EmbeddedPostgres
 from pgsched.embedded.data_directory_lock import hold_lock
 from pgsched.errors import EmbeddedPostgresError, InvalidInput
 from pgsched.own_files import make_directory, open_own, write_own
-from pgsched.store.admin.logins import _entries as logins_in
+from pgsched.store.admin.up_logins import _entries as logins_in
 
 only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to others")
 

@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from pgsched.delivery.isolation import LOSSES
+from pgsched.delivery.isolated_handlers import LOSSES
 from tests.cli.conftest import Start, answer
 from tests.conftest import at
 

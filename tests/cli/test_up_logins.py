@@ -18,7 +18,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from pgsched.cli.own_logins import instead_of_superuser
 from pgsched.cli.reply import Reply
-from pgsched.store.admin.logins import as_login, make_logins
+from pgsched.store.admin.up_logins import as_login, make_logins
 from tests.cli.conftest import TAKING_LOCKS, Run, Start, answer, children
 from tests.docs.fences import blocks
 

@@ -21,7 +21,7 @@ from pgsched.errors import (
     PgschedError,
     Unavailable,
 )
-from pgsched.store.bulk.operations import Runs
+from pgsched.store.bulk.operation_types import Runs
 
 _AT = datetime(2031, 3, 1, 9, tzinfo=UTC)
 

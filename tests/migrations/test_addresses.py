@@ -13,9 +13,9 @@ from psycopg.conninfo import conninfo_to_dict
 from pgsched.embedded.processes import free_port
 from pgsched.errors import InvalidSettings
 from pgsched.settings import Settings
-from pgsched.store.admin.logins import as_login
 from pgsched.store.admin.migrate import migrate
 from pgsched.store.admin.schema_revisions import check_schema
+from pgsched.store.admin.up_logins import as_login
 
 pytestmark = pytest.mark.smoke
 

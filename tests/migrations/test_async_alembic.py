@@ -9,7 +9,7 @@ import pytest
 from alembic import command
 from alembic.config import Config
 
-from pgsched.store.admin import replacing
+from pgsched.store.admin import interface_replacement
 from pgsched.store.admin.migrate import migrate
 from pgsched.store.admin.schema_revisions import check_schema, migrations_dir
 from pgsched.store.admin.upgrade_steps import sqlalchemy_url
@@ -44,7 +44,7 @@ def test_upgrading_works_in_environments_from_alembics_templates(
     command.upgrade(config, "heads")
     with psycopg.connect(empty_database_url) as connection:
         check_schema(connection)
-        assert replacing.is_current(connection)
+        assert interface_replacement.is_current(connection)
         connection.execute("drop table public.alembic_version")
     migrate(empty_database_url)
     with psycopg.connect(empty_database_url) as connection:
@@ -59,7 +59,7 @@ def test_an_async_upgrade_waits_until_a_locked_table_is_unlocked(
     command.stamp(config, "pgsched@head")
     tries: list[bool] = []
     with psycopg.connect(database_url) as blocker:
-        replacing.forget(blocker)
+        interface_replacement.forget(blocker)
         blocker.commit()
         blocker.execute("lock table pgsched.jobs")
 
@@ -67,10 +67,10 @@ def test_an_async_upgrade_waits_until_a_locked_table_is_unlocked(
             blocker.rollback()
             tries.append(True)
 
-        monkeypatch.setattr(replacing, "pause", pause)
+        monkeypatch.setattr(interface_replacement, "pause", pause)
         command.upgrade(config, "heads")
         assert len(tries) == 1
-        assert replacing.is_current(blocker)
+        assert interface_replacement.is_current(blocker)
 
 
 def test_an_unsupported_driver_is_refused_with_advice(tmp_path: Path, empty_database_url: str) -> None:

@@ -77,7 +77,7 @@ def test_a_migration_waits_for_a_reader_without_blocking_clients(database_url: s
 def test_a_migration_that_cannot_lock_its_tables_changes_nothing(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pgsched.store.admin.replacing._AT_THE_MOST", 0.5)
+    monkeypatch.setattr("pgsched.store.admin.interface_replacement._AT_THE_MOST", 0.5)
     with psycopg.connect(database_url) as reader, psycopg.connect(database_url, autocommit=True) as client:
         reader.execute("select count(*) from pgsched.executions")
         with pytest.raises(Unavailable, match="executions"):

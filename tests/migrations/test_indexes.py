@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from pgsched.errors import Unavailable
-from pgsched.store.admin import replacing
+from pgsched.store.admin import interface_replacement
 from pgsched.store.admin.indexes import rebuild_indexes
 from tests.conftest import Connection
 from tests.store.doctor.doctor_arrange import seen
@@ -73,7 +73,7 @@ def test_rebuilding_replaces_an_interrupted_rebuilds_invalid_indexes(db: Connect
 def test_rebuilding_gives_up_on_a_locked_table_without_blocking_clients(
     db: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replacing, "_AT_THE_MOST", 0.3)
+    monkeypatch.setattr(interface_replacement, "_AT_THE_MOST", 0.3)
     db.execute("drop index pgsched.executions_key")
     with psycopg.connect(database_url) as other:
         other.execute("lock table pgsched.executions in row exclusive mode")

@@ -15,8 +15,8 @@ from click.testing import CliRunner
 from pgsched.cli.main import cli
 from pgsched.embedded import EmbeddedPostgres, bundled_bin_dir
 from pgsched.errors import SchemaMismatch, Unavailable
+from pgsched.store.admin.interface_replacement import ROLES, is_current
 from pgsched.store.admin.migrate import alembic_config, migrate
-from pgsched.store.admin.replacing import ROLES, is_current
 from pgsched.store.admin.schema_revisions import check_schema, expected_revision, known_revisions, serves_from
 from pgsched.store.admin.upgrade_steps import roles_sql
 from pgsched.store.core.lock_capacity import OPEN
@@ -145,7 +145,7 @@ def test_migrating_a_current_database_waits_for_no_lock(database_url: str) -> No
 def test_replacing_the_interface_gives_up_if_a_reader_holds_a_lock(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pgsched.store.admin.replacing._AT_THE_MOST", 1.0)
+    monkeypatch.setattr("pgsched.store.admin.interface_replacement._AT_THE_MOST", 1.0)
     with psycopg.connect(database_url, autocommit=True) as connection, psycopg.connect(database_url) as reader:
         connection.execute("update pgsched_internal.facts set value = 'of another release' where name = 'interface'")
         reader.execute("select count(*) from pgsched.history")

@@ -1,6 +1,6 @@
 """The doctor behind a pooler: it runs all checks and reports what the pool is suitable for."""
 
-from pgsched.store.core.own_connection import lending
+from pgsched.store.core.new_connection import lending
 from pgsched.store.doctor.examination import CHECKS, examine
 
 

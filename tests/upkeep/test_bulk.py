@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from pgsched.store.bulk.operations import Active, Chunk
+from pgsched.store.bulk.operation_types import Active, Chunk
 from pgsched.telemetry import Events
 from pgsched.upkeep import bulk
 from pgsched.upkeep.bulk import Bulk

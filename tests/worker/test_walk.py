@@ -18,7 +18,7 @@ EARLY_OR_LATE = {
     "worker/run/upcoming.py",
     "worker/run/precise_timer.py",
     "worker/run/start_order.py",
-    "worker/claim/streams.py",
+    "worker/claim/client_streams.py",
 }
 """The modules that hold a row claimed before its instant, as a job's run is unless the machine is slow; and the
 module that claims by priority when claims are late."""

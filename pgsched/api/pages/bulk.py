@@ -33,8 +33,8 @@ from pgsched.domain.duration import parse_shift
 from pgsched.errors import InvalidInput, PgschedError
 from pgsched.store import verbs
 from pgsched.store.bulk import starting
-from pgsched.store.bulk.operations import COUNTED_WITHIN, Action, BulkAsked
-from pgsched.store.lookup import bulk_pages, listings
+from pgsched.store.bulk.operation_types import COUNTED_WITHIN, Action, BulkAsked
+from pgsched.store.lookup import bulk_pages, executions_and_jobs
 from pgsched.store.lookup.filters import DeadLetterFilter, ExecutionFilter, filter_json
 
 _OF_EXECUTIONS: tuple[Action, ...] = ("cancel", "reschedule")
@@ -156,5 +156,5 @@ async def _form(
 @shows("/jobs/{job_id:uuid}/backfill", scope="operate", form=True)
 async def show_backfill_form(request: ApiRequest, job_id: JobId, database: Pooled) -> Response[Any]:
     """Asks for the time range of a backfill. ``/bulk/new`` then counts its instants."""
-    job = await database.ask(listings.get_job, job_id)
+    job = await database.ask(executions_and_jobs.get_job, job_id)
     return html(request, "backfill_form.html", job=job, rate=_RATES["backfill"])

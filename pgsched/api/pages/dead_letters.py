@@ -16,7 +16,7 @@ from pgsched.api.request_reading import ApiRequest
 from pgsched.domain.states import LETTER_STATES
 from pgsched.errors import InvalidInput, PgschedError
 from pgsched.store import verbs
-from pgsched.store.lookup import listings
+from pgsched.store.lookup import executions_and_jobs
 from pgsched.store.lookup.filters import DeadLetterFilter
 from pgsched.store.lookup.row_types import DeadLetter
 
@@ -35,8 +35,8 @@ async def show_dead_letters(
     wanted = filter_of(DeadLetterFilter, asked)
     async with database.page() as connection:
         how: Any = {"state": chosen, "limit": 50, "after": position(after or None)}
-        found = await listings.list_dead_letters(connection, wanted, contents=False, **how)
-        reasons = [] if after else await listings.reasons_of(connection, wanted, state=chosen, most=_GROUPED)
+        found = await executions_and_jobs.list_dead_letters(connection, wanted, contents=False, **how)
+        reasons = [] if after else await executions_and_jobs.reasons_of(connection, wanted, state=chosen, most=_GROUPED)
     return html(
         request,
         "dead_letters.html",
@@ -54,7 +54,7 @@ async def show_dead_letters(
 
 @shows("/executions/{execution_id:uuid}/replay", scope="operate", form=True)
 async def show_replay(request: ApiRequest, execution_id: ExecutionId, database: Pooled) -> Response[Any]:
-    letter = await database.ask(listings.get_dead_letter, execution_id)
+    letter = await database.ask(executions_and_jobs.get_dead_letter, execution_id)
     return html(request, "replay.html", letter=letter, fields=_as_fields(letter))
 
 
@@ -65,7 +65,7 @@ async def replay_execution(
     """Replays a dead letter, with any changes in the form."""
     form = await sent(request)
     note = form.get("note", "") or None
-    letter = await database.ask(listings.get_dead_letter, execution_id)
+    letter = await database.ask(executions_and_jobs.get_dead_letter, execution_id)
     try:
         changes = _changes(letter, form)
         new = await database.ask(verbs.replay, execution_id, **changes, note=note, actor=actor)

@@ -25,7 +25,7 @@ from pgsched.errors import Conflict, PgschedError
 from pgsched.store import verbs
 from pgsched.store.admin.audit import AuditFilter
 from pgsched.store.ends import dependencies
-from pgsched.store.lookup import audit_pages, listings
+from pgsched.store.lookup import audit_pages, executions_and_jobs
 from pgsched.store.lookup.clauses import SortOrder
 from pgsched.store.lookup.filters import ExecutionFilter
 from pgsched.store.lookup.row_types import Execution
@@ -44,7 +44,7 @@ async def show_executions(
     order = SortOrder.OLDEST if sort == "oldest" else SortOrder.NEWEST
     async with database.page() as connection:
         how: Any = {"after": position(after or None), "order": order}
-        found = await listings.list_executions(connection, wanted, limit=50, contents=False, **how)
+        found = await executions_and_jobs.list_executions(connection, wanted, limit=50, contents=False, **how)
     return html(
         request,
         "executions.html",
@@ -61,14 +61,14 @@ async def show_executions(
 @shows("/executions/{execution_id:uuid}", scope="read")
 async def show_execution(request: ApiRequest, execution_id: ExecutionId, database: Pooled) -> Response[Any]:
     async with database.connection() as connection:
-        row = await listings.get_execution(connection, execution_id)
+        row = await executions_and_jobs.get_execution(connection, execution_id)
         known: dict[str, Any] = {
-            "attempts": await listings.attempts_of(connection, row.id),
+            "attempts": await executions_and_jobs.attempts_of(connection, row.id),
             "dependencies": await dependencies.dependencies_of(connection, row.id),
             "changes": await audit_pages.changes(connection, AuditFilter(subject=row.id), limit=_MOST_CHANGES),
         }
-        progress = await listings.progress_of(connection, row)
-        letter = await listings.get_dead_letter(connection, row.id) if row.status == "failed" else None
+        progress = await executions_and_jobs.progress_of(connection, row)
+        letter = await executions_and_jobs.get_dead_letter(connection, row.id) if row.status == "failed" else None
         now = await verbs.now(connection)
     return html(
         request,
@@ -100,7 +100,7 @@ async def run_execution_now(execution_id: ExecutionId, database: Pooled, actor: 
 
 @shows("/executions/{execution_id:uuid}/edit", scope="schedule", form=True)
 async def show_execution_edit(request: ApiRequest, execution_id: ExecutionId, database: Pooled) -> Response[Any]:
-    row = await database.ask(listings.get_execution, execution_id)
+    row = await database.ask(executions_and_jobs.get_execution, execution_id)
     if not is_editable(row):
         raise Conflict(
             f"execution {execution_id} belongs to a job or has started: only a one-shot that has not started can be "
@@ -116,7 +116,7 @@ async def edit_execution_by_form(
     """Saves the fields that the user has changed, unless the execution has changed since the form was loaded."""
     form = await sent(request)
     version = form.get("version", "")
-    row = await database.ask(listings.get_execution, execution_id)
+    row = await database.ask(executions_and_jobs.get_execution, execution_id)
     try:
         changed = await database.ask(_edit, execution_id, form, version, actor)
     except PgschedError as error:
@@ -133,7 +133,7 @@ def is_editable(row: Execution) -> bool:
 async def _edit(connection: AsyncConnection[Any], id: UUID, form: Mapping[str, str], version: str, actor: str) -> bool:
     async with connection.transaction():
         await edit(connection, id, "{}")  # locks the row
-        row = await listings.get_execution(connection, id)
+        row = await executions_and_jobs.get_execution(connection, id)
         check_unchanged(version, version_of_execution(row))
         changes = changes_of(_changes(row, form))
         return await edit(connection, id, changes, note=form.get("note", "") or None, actor=actor)

@@ -27,7 +27,7 @@ from pgsched.domain.states import JOB_STATES
 from pgsched.errors import InvalidInput, InvalidSchedule, PgschedError
 from pgsched.store import verbs
 from pgsched.store.jobs import edits
-from pgsched.store.lookup import bulk_pages, listings
+from pgsched.store.lookup import bulk_pages, executions_and_jobs
 from pgsched.store.lookup.filters import ExecutionFilter, JobFilter
 from pgsched.store.lookup.row_types import MOST_OUTCOMES, EditPreview, JobRow
 
@@ -45,8 +45,8 @@ async def show_jobs(request: ApiRequest, database: Pooled, after: Text = None) -
     asked = filled(request.query_params, _FIELDS)
     wanted = _filter(asked, asked.get("job_state"))
     async with database.page() as connection:
-        found = await listings.list_jobs(connection, wanted, limit=50, after=position(after or None))
-        last = await listings.last_outcomes(connection, [row.id for row in found.items], MOST_OUTCOMES)
+        found = await executions_and_jobs.list_jobs(connection, wanted, limit=50, after=position(after or None))
+        last = await executions_and_jobs.last_outcomes(connection, [row.id for row in found.items], MOST_OUTCOMES)
         now = await verbs.now(connection)
     return html(
         request,
@@ -65,7 +65,9 @@ async def show_week(request: ApiRequest, database: Pooled, hour: Text = None, af
     asked, chosen = filled(request.query_params, ("client", "key", "host", "label")), instant_in("hour", hour)
     wanted = _filter(asked, "active")
     async with database.page() as connection:
-        found = await listings.list_definitions(connection, wanted, limit=_IN_A_WEEK, after=position(after or None))
+        found = await executions_and_jobs.list_definitions(
+            connection, wanted, limit=_IN_A_WEEK, after=position(after or None)
+        )
         now = await verbs.now(connection)
     week = await asyncio.to_thread(week_of, found.items, now, chosen, within=_LONGEST)
     return html(
@@ -83,10 +85,12 @@ async def show_week(request: ApiRequest, database: Pooled, hour: Text = None, af
 @shows("/jobs/{job_id:uuid}", scope="read")
 async def show_job(request: ApiRequest, job_id: JobId, database: Pooled) -> Response[Any]:
     async with database.connection() as connection:
-        row = await listings.get_job(connection, job_id)
+        row = await executions_and_jobs.get_job(connection, job_id)
         fires = await next_instants(connection, row, _COMING)
-        runs = await listings.list_executions(connection, ExecutionFilter(job=job_id), limit=_RUNS, contents=False)
-        last = await listings.last_outcomes(connection, [job_id], MOST_OUTCOMES)
+        runs = await executions_and_jobs.list_executions(
+            connection, ExecutionFilter(job=job_id), limit=_RUNS, contents=False
+        )
+        last = await executions_and_jobs.last_outcomes(connection, [job_id], MOST_OUTCOMES)
         filled = await bulk_pages.list_operations(connection, action="backfill", job=job_id, limit=_BACKFILLS)
         now = await verbs.now(connection)
     shown = {"payload": row.payload, "options": without_secrets(row.options), "rules": row.rules, "labels": row.labels}
@@ -113,7 +117,7 @@ resume_job = changes(verbs.resume, "job", "/jobs/{job_id:uuid}/resume", "resume"
 
 @shows("/jobs/{job_id:uuid}/edit", scope="schedule", form=True)
 async def show_job_edit(request: ApiRequest, job_id: JobId, database: Pooled) -> Response[Any]:
-    row = await database.ask(listings.get_job, job_id)
+    row = await database.ask(executions_and_jobs.get_job, job_id)
     return _form(request, row, _as_fields(row), version_of_job(row.updated_at))
 
 
@@ -122,7 +126,7 @@ async def edit_job_by_form(request: ApiRequest, job_id: JobId, database: Pooled,
     """Previews or saves an edit, depending on the button. Saves nothing if the job has changed since the form was
     loaded."""
     form = await sent(request)
-    row = await database.ask(listings.get_job, job_id)
+    row = await database.ask(executions_and_jobs.get_job, job_id)
     version = form.get("version", "")
     given = {name: form.get(name, "") for name in _as_fields(row) if name in form}
     try:

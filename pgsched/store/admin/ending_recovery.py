@@ -14,8 +14,8 @@ from psycopg import AsyncConnection
 from pgsched.errors import Conflict
 from pgsched.store import internal_verbs, verbs
 from pgsched.store.bulk import advancing, starting
-from pgsched.store.bulk.operations import BulkAsked
-from pgsched.store.core.own_connection import Lend
+from pgsched.store.bulk.operation_types import BulkAsked
+from pgsched.store.core.new_connection import Lend
 from pgsched.store.core.query import rows
 from pgsched.store.lookup import bulk_pages
 from pgsched.store.lookup.filters import ExecutionFilter

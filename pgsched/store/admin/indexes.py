@@ -11,8 +11,8 @@ from typing import Any
 import psycopg
 
 from pgsched.errors import Unavailable
-from pgsched.store.admin.replacing import at_the_most, pause
-from pgsched.store.core.own_connection import connect
+from pgsched.store.admin.interface_replacement import at_the_most, pause
+from pgsched.store.core.new_connection import connect
 from pgsched.store.core.session_settings import session_of_command, waiting_for_locks
 from pgsched.store.core.sql import statement
 

@@ -10,10 +10,10 @@ from alembic.config import Config
 
 from pgsched.errors import Unavailable
 from pgsched.store import internal_verbs
-from pgsched.store.admin.replacing import ROLES, at_the_most, check_not_newer, forget, is_current, pause
+from pgsched.store.admin.interface_replacement import ROLES, at_the_most, check_not_newer, forget, is_current, pause
 from pgsched.store.admin.schema_revisions import expected_revision, is_newer, migrations_dir, mismatch, revisions
 from pgsched.store.core.fitness import check_fitness
-from pgsched.store.core.own_connection import transaction
+from pgsched.store.core.new_connection import transaction
 from pgsched.store.core.refusals import refusal
 from pgsched.store.core.sql import statement
 

@@ -18,7 +18,14 @@ import psycopg
 from alembic import context
 
 from pgsched.store.admin.async_alembic import AwaitedConnection
-from pgsched.store.admin.replacing import check_not_newer, interface_sql, is_current, lock_all, note_sql, replace
+from pgsched.store.admin.interface_replacement import (
+    check_not_newer,
+    interface_sql,
+    is_current,
+    lock_all,
+    note_sql,
+    replace,
+)
 from pgsched.store.admin.schema_revisions import SCHEMA, expected_revision, revisions
 from pgsched.store.core.session_settings import PINNED, PINNED_LOCALLY, QUIETLY, locally, waiting_for_locks
 from pgsched.store.core.sql import statement

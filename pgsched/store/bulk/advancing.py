@@ -14,8 +14,8 @@ from psycopg import AsyncConnection
 
 from pgsched.domain.recurrence import Recurrence
 from pgsched.store import internal_verbs, verbs
-from pgsched.store.bulk.backfills import MICROSECOND, Range, instants_in, recurrence_of
-from pgsched.store.bulk.operations import Active, Chunk
+from pgsched.store.bulk.backfill_instants import MICROSECOND, Range, instants_in, recurrence_of
+from pgsched.store.bulk.operation_types import Active, Chunk
 from pgsched.store.core.culprits import reason_of
 from pgsched.store.core.query import column, rows
 from pgsched.store.core.sql import statement

@@ -6,8 +6,8 @@ from typing import Any
 from psycopg import AsyncConnection
 
 from pgsched.store import verbs
-from pgsched.store.bulk.backfills import Range, count_instants
-from pgsched.store.bulk.operations import COUNTED_WITHIN, Action, BulkAsked
+from pgsched.store.bulk.backfill_instants import Range, count_instants
+from pgsched.store.bulk.operation_types import COUNTED_WITHIN, Action, BulkAsked
 
 
 async def ask(

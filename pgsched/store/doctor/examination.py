@@ -14,10 +14,10 @@ import psycopg
 from pgsched.errors import PgschedError, Unavailable
 from pgsched.password_hiding import without_passwords
 from pgsched.sealing import KeyRing
-from pgsched.store.core.own_connection import Lend
+from pgsched.store.core.new_connection import Lend
 from pgsched.store.core.query import column, first
 from pgsched.store.core.session_settings import DOCTOR_LOCALLY
-from pgsched.store.doctor import database_connection, fleet, long_transactions, schema, server, work
+from pgsched.store.doctor import database_connection, fleet, long_transactions, schema, server_resources, work
 from pgsched.store.doctor.finding import (
     BOUNDS,
     Bounds,
@@ -53,12 +53,12 @@ CHECKS: Mapping[str, Check] = {
     "horizon": long_transactions.horizon,
     "lock waits": long_transactions.lock_waits,
     "slow statements": long_transactions.slow_statements,
-    "write-ahead log": server.write_ahead_log,
-    "connections": server.connections,
-    "notifications": server.notifications,
-    "wraparound": server.wraparound,
-    "autovacuum": server.autovacuum,
-    "dead rows": server.dead_rows,
+    "write-ahead log": server_resources.write_ahead_log,
+    "connections": server_resources.connections,
+    "notifications": server_resources.notifications,
+    "wraparound": server_resources.wraparound,
+    "autovacuum": server_resources.autovacuum,
+    "dead rows": server_resources.dead_rows,
     "pooler": database_connection.pooler,
     "round trip": database_connection.round_trip,
     "clock": database_connection.clock,

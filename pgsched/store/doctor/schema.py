@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from pgsched.store.admin.replacing import ROLES, is_current_sql
+from pgsched.store.admin.interface_replacement import ROLES, is_current_sql
 from pgsched.store.admin.schema_revisions import is_served, mismatch
 from pgsched.store.core.fitness import READ_ONLY, DatabaseSettings, problem_of
 from pgsched.store.core.lock_capacity import OPEN, find_room

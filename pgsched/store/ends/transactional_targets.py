@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any, LiteralString
 
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.store.core.role_sessions import STATEMENT_SECONDS, Connection
+from pgsched.store.core.client_role_sessions import STATEMENT_SECONDS, Connection
 from pgsched.store.core.sql import statement
 
 

@@ -24,7 +24,7 @@ from pgsched.store import verbs
 from pgsched.store.core.query import rows
 from pgsched.store.core.text import encode
 from pgsched.store.jobs.edits import changes_of, edit_job, preview_job
-from pgsched.store.lookup.listings import get_edited_job, get_job
+from pgsched.store.lookup.executions_and_jobs import get_edited_job, get_job
 from pgsched.store.schedule import calls
 from pgsched.store.schedule.schedule_parameters import request_of
 

@@ -17,7 +17,7 @@ from pgsched.store import verbs
 from pgsched.store.core.query import value
 from pgsched.store.core.text import check_text
 from pgsched.store.jobs.unplanned_jobs import plan_job
-from pgsched.store.lookup.listings import get_edited_job, get_job, no_job
+from pgsched.store.lookup.executions_and_jobs import get_edited_job, get_job, no_job
 from pgsched.store.lookup.row_types import EditPreview, JobRow
 from pgsched.store.schedule import calls
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from psycopg import AsyncConnection
 
-from pgsched.store.bulk.operations import BulkDetail, BulkOperation, Runs
+from pgsched.store.bulk.operation_types import BulkDetail, BulkOperation, Runs
 from pgsched.store.core.query import one, rows
 from pgsched.store.lookup.clauses import Query, SortOrder, found, given, query
 

@@ -12,7 +12,7 @@ from uuid import UUID
 from pgsched.domain.queue_partitions import PARTITIONS_PER_QUEUE
 from pgsched.store.lookup.clauses import Conditions, Query, SortOrder, text
 from pgsched.store.lookup.filters import DeadLetterFilter, ExecutionFilter, JobFilter
-from pgsched.store.lookup.pages import HISTORY, KEPT, statuses_of
+from pgsched.store.lookup.page_queries import HISTORY, KEPT, statuses_of
 
 ENTRIES = 50_000
 VISITS = 5_000

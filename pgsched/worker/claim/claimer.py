@@ -5,12 +5,12 @@ finds out when the next row is due, and notifications announce rows that are add
 the next row is due, a notification arrives, or the poll interval ends. At the end of the interval, a look reads all
 partitions. Even if every notification is lost, rows start late by at most this interval.
 
-A turn divides the room among the streams (``streams``): first the streams of single clients, then the stream of all
-other clients. After a full batch there may be more rows, so the next turn follows at once and continues where the batch
-ended.
+A turn divides the room among the streams (``client_streams``): first the streams of single clients, then the stream of
+all other clients. After a full batch there may be more rows, so the next turn follows at once and continues where the
+batch ended.
 
 A worker claims from its own partitions, and helps with another worker's partition if rows there are overdue. While it
-polls (``polling_when_busy``), it claims from all partitions every few milliseconds.
+polls (``polling_instead_of_notifications``), it claims from all partitions every few milliseconds.
 """
 
 import asyncio
@@ -21,11 +21,11 @@ from datetime import timedelta
 from pgsched.store.core.wire import FAR_OFF, LONG_AGO
 from pgsched.store.live.executions import Claimed, PartitionShare
 from pgsched.store.live.row_filter_and_next_due import ALL_ROWS, Next, RowFilter, next_due
+from pgsched.worker.claim.client_streams import Stream, TurnBound, spread
 from pgsched.worker.claim.earliest_due import LATE, LOOK_AGAIN, SMALLEST_SHARE, EarliestDue
 from pgsched.worker.claim.fairness import Fairness
-from pgsched.worker.claim.polling_when_busy import LOOK_EVERY, Polling
+from pgsched.worker.claim.polling_instead_of_notifications import LOOK_EVERY, Polling
 from pgsched.worker.claim.row_filters import RowFilters
-from pgsched.worker.claim.streams import Stream, TurnBound, spread
 from pgsched.worker.claim.sweeper import Sweeper
 from pgsched.worker.claiming_connection import Claiming, ClaimingConnection
 from pgsched.worker.gates.admission import Admission

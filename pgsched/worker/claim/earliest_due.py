@@ -11,7 +11,7 @@ from pgsched.domain.queue_partitions import queue_of
 from pgsched.store.core.wire import FAR_OFF, LONG_AGO
 from pgsched.store.live.executions import Claimed, PartitionShare
 from pgsched.worker.assignment import Assignment
-from pgsched.worker.claim.streams import Divide
+from pgsched.worker.claim.client_streams import Divide
 from pgsched.worker.clock import DatabaseClock
 
 REREAD = 2_000_000

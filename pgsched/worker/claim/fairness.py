@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.worker.claim.streams import Stream
+from pgsched.worker.claim.client_streams import Stream
 from pgsched.worker.known_settings import KnownSettings
 
 _OVERDUE = 100_000  # microseconds; if the last row of a full claim is this late, the worker is overloaded

@@ -31,7 +31,7 @@ from pgsched.worker.known_settings import KnownSettings
 from pgsched.worker.run.client_shares import Shares
 from pgsched.worker.run.lane_state import Lane
 from pgsched.worker.run.payload_memory import Payloads
-from pgsched.worker.run.unbegun_rows import UnbegunRows
+from pgsched.worker.run.unbegun_row_recall import UnbegunRows
 from pgsched.worker.run.waiting_for_slot import Settle, WaitingForSlot
 
 _PYTHON = f"{Scheme.PYTHON}:"

@@ -37,7 +37,7 @@ from pgsched.worker.assignment import RENEWALS, Assignment
 from pgsched.worker.claiming_connection import SURE
 from pgsched.worker.in_hand import InHand, LeaseValidity
 from pgsched.worker.run.forced_exit import ExitStatus, ProcessExit
-from pgsched.worker.run.unbegun_rows import UnbegunRows
+from pgsched.worker.run.unbegun_row_recall import UnbegunRows
 
 _SPARED = 0.5
 _TRY_AGAIN = 1.0

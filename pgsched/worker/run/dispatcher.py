@@ -31,7 +31,7 @@ from pgsched.worker.run.attempts import Attempts, Equipment, ended_by_drain
 from pgsched.worker.run.blocked_loop_stand_in import RowsInHand
 from pgsched.worker.run.lane_state import Lane
 from pgsched.worker.run.start_order import StartOrder
-from pgsched.worker.run.unbegun_rows import UnbegunRows
+from pgsched.worker.run.unbegun_row_recall import UnbegunRows
 from pgsched.worker.run.upcoming import Upcoming
 from pgsched.worker.run.waiting_for_slot import Postponing, WaitingForSlot
 from pgsched.worker.run.watchdog import Watchdog

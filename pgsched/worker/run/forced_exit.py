@@ -3,7 +3,7 @@
 Handlers run in the worker's process. A handler can block the event loop or the interpreter forever, or cancel the
 worker's own tasks. In that case, the process cannot be trusted to recover, so it ends at once, and its supervisor
 starts a new process. Within two seconds, other workers have taken over its rows. The attempts that were running count
-as lost, so the handler at fault will soon be called in isolation (``delivery.isolation``).
+as lost, so the handler at fault will soon be called in isolation (``delivery.isolated_handlers``).
 
 If the loop is blocked, the watchdog's thread ends the process (``blocked_loop_stand_in``). If a part of the worker has
 ended without being stopped, the main task ends the process. The watchdog's thread keeps resetting a timer outside the

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from pgsched.store.bulk import advancing
-from pgsched.store.bulk.operations import BulkDetail, Chunk
+from pgsched.store.bulk.operation_types import BulkDetail, Chunk
 from pgsched.store.core import connect
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live import executions

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from pgsched.store.bulk import starting
-from pgsched.store.bulk.operations import BulkAsked, Chunk, Runs
+from pgsched.store.bulk.operation_types import BulkAsked, Chunk, Runs
 from pgsched.store.core import connect
 from pgsched.store.core.connect import Link
 from pgsched.store.lookup.filters import filter_json

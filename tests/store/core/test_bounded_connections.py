@@ -12,9 +12,9 @@ import pytest
 from pgsched.api.connection_pool import Database
 from pgsched.delivery.handler_transaction import TransactionalCompletion
 from pgsched.domain.api_key import Grant
+from pgsched.store.core.client_role_sessions import Sessions
 from pgsched.store.core.connect import connect
-from pgsched.store.core.own_connection import lending, transaction_async
-from pgsched.store.core.role_sessions import Sessions
+from pgsched.store.core.new_connection import lending, transaction_async
 from pgsched.telemetry import Events
 from tests.docs.fences import ROOT
 
@@ -98,9 +98,9 @@ async def test_client_role_sessions_have_timeouts_and_keepalives(database_url: s
 _MADE = re.compile(r"(?:psycopg|\b[A-Z]\w*)\.connect\(|ConnectionPool(?:\[.*\])?\($", re.M)
 _WHERE = {
     "api/long_polls.py", "api/connection_pool.py", "delivery/handler_transaction.py", "store/core/connect.py",
-    "store/core/role_sessions.py", "store/core/own_connection.py",
+    "store/core/client_role_sessions.py", "store/core/new_connection.py",
     # for one query, with a timeout
-    "store/admin/logins.py", "store/core/timeline_fencing.py", "store/core/pooler.py",
+    "store/admin/up_logins.py", "store/core/timeline_fencing.py", "store/core/pooler.py",
     "store/doctor/database_connection.py", "embedded/server.py",
 }  # fmt: skip
 

@@ -7,7 +7,7 @@ import pytest
 
 import pgsched.store
 from pgsched import errors
-from pgsched.store.admin.replacing import INTERFACE_FILES
+from pgsched.store.admin.interface_replacement import INTERFACE_FILES
 from tests.store.store_arrange import Connection, column
 
 pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]

@@ -11,12 +11,12 @@ import pytest_asyncio
 from psycopg import sql
 
 from pgsched.api.connection_pool import Database
+from pgsched.store.admin.interface_replacement import interface_sql
 from pgsched.store.admin.migrate import migrate
-from pgsched.store.admin.replacing import interface_sql
 from pgsched.store.admin.schema_revisions import check_schema
 from pgsched.store.core import connect, session_settings
-from pgsched.store.core.own_connection import lending, transaction, transaction_async
-from pgsched.store.core.role_sessions import Sessions
+from pgsched.store.core.client_role_sessions import Sessions
+from pgsched.store.core.new_connection import lending, transaction, transaction_async
 from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import LONG_AGO, to_instant
 from pgsched.store.jobs import unplanned_jobs

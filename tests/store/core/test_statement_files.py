@@ -19,7 +19,13 @@ _SQL = re.compile(
 # These set session settings or insert names, which cannot be parameters.
 _ALLOWED = {
     f"store/{name}.py"
-    for name in ("core/session_settings", "core/listening", "admin/logins", "admin/replacing", "admin/indexes")
+    for name in (
+        "core/session_settings",
+        "core/listening",
+        "admin/up_logins",
+        "admin/interface_replacement",
+        "admin/indexes",
+    )
 }
 _CALL = re.compile(r"select (\*|[\w, ]+)?\s*(from )?pgsched\w*\.\w+ ?\((%\(\w+\)s(::[\w\[\]]+)?|[\w, =>])*\)( \w+)?")
 _SENT_OTHERWISE = {"ends/call_target", "gates/try_gates", "gates/try_orderings", "jobs/crowding"}

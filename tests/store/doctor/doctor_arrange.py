@@ -13,7 +13,7 @@ import psycopg
 from pgsched.sealing import KeyRing
 from pgsched.store import internal_verbs
 from pgsched.store.admin import worker_registry
-from pgsched.store.core.own_connection import lending, transaction_async
+from pgsched.store.core.new_connection import lending, transaction_async
 from pgsched.store.doctor.examination import CHECKS, make
 from pgsched.store.doctor.finding import Bounds, Finding
 from pgsched.version import __version__

@@ -8,7 +8,7 @@ import pytest
 
 from pgsched.sealing import KeyRing
 from pgsched.store.core.lock_capacity import public_revokes
-from pgsched.store.core.own_connection import lending
+from pgsched.store.core.new_connection import lending
 from pgsched.store.doctor import examination
 from pgsched.store.doctor.examination import CHECKS, examine
 from pgsched.store.doctor.finding import CheckContext, Finding, Report, literal, warning

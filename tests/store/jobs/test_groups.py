@@ -9,7 +9,7 @@ import pytest
 from pgsched.store.admin import expired_rows
 from pgsched.store.core import connect
 from pgsched.store.core.connect import Link
-from pgsched.store.lookup import listings
+from pgsched.store.lookup import executions_and_jobs
 from pgsched.store.lookup.filters import JobFilter
 from pgsched.telemetry import Events
 from pgsched.upkeep.retention import Retention
@@ -110,7 +110,9 @@ def test_a_bulk_pause_skips_a_concurrently_cancelled_job(db: Connection, store_u
 
 async def test_jobs_can_be_listed_by_labels(db: Connection, worker: connect.Connection) -> None:
     found, _ = job(db, team="a", tier="gold"), job(db, team="b", tier="gold")
-    listed = (await listings.list_jobs(worker, JobFilter(labels={"team": "a", "tier": "gold"}), limit=10)).items
+    listed = (
+        await executions_and_jobs.list_jobs(worker, JobFilter(labels={"team": "a", "tier": "gold"}), limit=10)
+    ).items
     assert [row.id for row in listed] == [found]
 
 

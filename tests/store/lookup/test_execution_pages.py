@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from pgsched.store.core import connect
-from pgsched.store.lookup import listings
+from pgsched.store.lookup import executions_and_jobs
 from pgsched.store.lookup.clauses import SortOrder
 from pgsched.store.lookup.filters import DeadLetterFilter, ExecutionFilter, JobFilter
 from pgsched.store.lookup.row_types import RowPage
@@ -81,7 +81,9 @@ async def test_execution_pages_contain_each_row_of_the_view_once(
     planning: connect.Connection, wanted: dict[str, Any], condition: str, order: SortOrder
 ) -> None:
     async def page(after: UUID | None) -> RowPage[Any]:
-        return await listings.list_executions(planning, ExecutionFilter(**wanted), limit=40, after=after, order=order)
+        return await executions_and_jobs.list_executions(
+            planning, ExecutionFilter(**wanted), limit=40, after=after, order=order
+        )
 
     ids, lengths = await _all(page, order)
     query = f"select id from pgsched.status where {condition} order by id {_WORD[order]}"
@@ -90,7 +92,7 @@ async def test_execution_pages_contain_each_row_of_the_view_once(
 
 
 async def test_an_empty_page_that_reaches_its_bound_has_a_next_cursor(planning: connect.Connection) -> None:
-    page = await listings.list_executions(planning, ExecutionFilter(client="nobody"), limit=40)
+    page = await executions_and_jobs.list_executions(planning, ExecutionFilter(client="nobody"), limit=40)
     assert page.items == []
     assert page.next is not None
 
@@ -99,10 +101,14 @@ async def test_an_empty_page_that_reaches_its_bound_has_a_next_cursor(planning: 
 async def test_dead_letter_and_job_pages_contain_each_row_once(planning: connect.Connection, order: SortOrder) -> None:
     async def letters(after: UUID | None) -> RowPage[Any]:
         wanted = DeadLetterFilter(reason="503")
-        return await listings.list_dead_letters(planning, wanted, state="open", limit=7, after=after, order=order)
+        return await executions_and_jobs.list_dead_letters(
+            planning, wanted, state="open", limit=7, after=after, order=order
+        )
 
     async def jobs(after: UUID | None) -> RowPage[Any]:
-        return await listings.list_jobs(planning, JobFilter(labels={"team": "t3"}), limit=7, after=after, order=order)
+        return await executions_and_jobs.list_jobs(
+            planning, JobFilter(labels={"team": "t3"}), limit=7, after=after, order=order
+        )
 
     for pages, query in (
         (letters, f"select id from pgsched.dead_letters order by id {_WORD[order]}"),

@@ -27,14 +27,14 @@ from pgsched.store.lookup.bulk_pages import page_of_operations
 from pgsched.store.lookup.clauses import Query, SortOrder, query
 from pgsched.store.lookup.filters import DeadLetterFilter, ExecutionFilter, JobFilter
 from pgsched.store.lookup.overview import MOST_COUNTED
-from pgsched.store.lookup.page_reach import reach_of_dead_letters, reach_of_executions, reach_of_jobs
-from pgsched.store.lookup.pages import (
+from pgsched.store.lookup.page_queries import (
     page_of_dead_letters,
     page_of_definitions,
     page_of_executions,
     page_of_jobs,
     reasons_of_dead_letters,
 )
+from pgsched.store.lookup.page_reach import reach_of_dead_letters, reach_of_executions, reach_of_jobs
 from tests.store.lookup.lookup_arrange import DEAD_LETTER_STATES, JOB, Db, act_as_client, bounds, fill, make_days
 
 pytestmark = pytest.mark.oldest_postgresql

@@ -3,7 +3,7 @@
 import psycopg
 import pytest
 
-from pgsched.store.admin import client_and_queue_settings
+from pgsched.store.admin import settings_for_workers
 from pgsched.store.core import connect
 from tests.store.store_arrange import Connection, call, column, refused, schedule
 
@@ -47,7 +47,7 @@ def test_queue_targets_are_accepted_regardless_of_channels(db: Connection) -> No
 
 
 async def test_workers_read_each_clients_channels(db: Connection, worker: connect.Connection) -> None:
-    found = {one.client_id: one.channels for one in await client_and_queue_settings.client_settings(worker)}
+    found = {one.client_id: one.channels for one in await settings_for_workers.client_settings(worker)}
     assert (found["shop"], found["default"]) == (["http"], None)
 
 

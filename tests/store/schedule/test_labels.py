@@ -9,7 +9,7 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from pgsched.store.core import connect
-from pgsched.store.lookup import listings
+from pgsched.store.lookup import executions_and_jobs
 from pgsched.store.lookup.filters import DeadLetterFilter, ExecutionFilter
 from tests.store.store_arrange import Connection, acting, call, finish, login_role, refused, row, schedule, value
 
@@ -127,7 +127,7 @@ async def test_a_label_filter_matches_only_executions_with_all_given_labels(
     foreign = schedule(db, client="other", labels=SPRING | {"campaign": "winter"})
     for client in ("shop", None):
         wanted = ExecutionFilter(client=client, labels=labels)
-        found = [found.id for found in (await listings.list_executions(worker, wanted, limit=10)).items]
+        found = [found.id for found in (await executions_and_jobs.list_executions(worker, wanted, limit=10)).items]
         assert [id for id in found if id != foreign] == [ids[name] for name in expected]
         assert (foreign in found) is (client is None and labels == {"team": "mail"})
 
@@ -138,7 +138,7 @@ async def test_a_label_filter_applies_to_dead_letters(db: Connection, worker: co
     for id in ids:
         finish(db, id, ended="failed")
     wanted = DeadLetterFilter(labels={"team": "mail"})
-    found = await listings.list_dead_letters(worker, wanted, state="open", limit=10)
+    found = await executions_and_jobs.list_dead_letters(worker, wanted, state="open", limit=10)
     assert [letter.id for letter in found.items] == ids[:1]
     assert value(db, "select matched from pgsched.bulk('discard', %s)", [wanted.as_json()]) == 1
 

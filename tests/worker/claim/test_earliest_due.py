@@ -9,7 +9,7 @@ from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live.executions import Claimed, PartitionShare
 from pgsched.worker.claim.earliest_due import EarliestDue
 from pgsched.worker.clock import DatabaseClock
-from tests.worker.claim.test_polling_when_busy import ring
+from tests.worker.claim.test_polling_instead_of_notifications import ring
 from tests.worker.conftest import Connection, Recorder, Running, counting_app, numbered, until_history, value
 
 SECOND = 1_000_000
@@ -182,7 +182,7 @@ async def test_an_unserved_queues_rows_do_not_wake_a_worker(
 async def test_an_unserved_queues_rows_start_no_polling(
     db: Connection, running: Running, recorder: Recorder, orders: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pgsched.worker.claim.polling_when_busy._WORTH", 0)  # it would keep polling
+    monkeypatch.setattr("pgsched.worker.claim.polling_instead_of_notifications._WORTH", 0)  # it would keep polling
     monkeypatch.setattr("pgsched.worker.claim.listener.WITHIN", 5.0)
     app, _ = counting_app()
     async with running(app, poll_interval=30.0, queues="orders"):

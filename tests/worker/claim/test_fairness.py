@@ -12,8 +12,8 @@ from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live.executions import Claimed, PartitionShare
 from pgsched.store.live.row_filter_and_next_due import ALL_ROWS, RowFilter
 from pgsched.telemetry import Events
+from pgsched.worker.claim.client_streams import Stream
 from pgsched.worker.claim.fairness import Fairness
-from pgsched.worker.claim.streams import Stream
 from pgsched.worker.known_settings import _NO_SETTINGS, KnownSettings
 
 NOW = 850_000_000_000_000

@@ -7,7 +7,7 @@ from pgsched.delivery.app import App
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.live.executions import Claimed, PartitionShare
 from pgsched.store.live.row_filter_and_next_due import ALL_ROWS, RowFilter
-from pgsched.worker.claim.streams import Stream
+from pgsched.worker.claim.client_streams import Stream
 from tests.worker.conftest import Connection, Running, until_history
 
 BACKLOG = """

@@ -1,6 +1,6 @@
 """Turns are bounded while clients wait for each other's claims."""
 
-from pgsched.worker.claim.streams import TurnBound
+from pgsched.worker.claim.client_streams import TurnBound
 
 
 def test_a_slow_turn_halves_the_next_turns_bound() -> None:

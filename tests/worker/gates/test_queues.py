@@ -9,7 +9,7 @@ import pytest
 from pgsched.delivery.app import App
 from pgsched.store.admin.worker_registry import RegisteredWorker as Seen
 from pgsched.worker.assignment import Assignment
-from pgsched.worker.claim.streams import Stream
+from pgsched.worker.claim.client_streams import Stream
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
 POLL: dict[str, Any] = {"poll_interval": 30.0}

@@ -6,7 +6,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from pgsched.errors import InvalidSettings
-from pgsched.store.core.role_sessions import Sessions
+from pgsched.store.core.client_role_sessions import Sessions
 from tests.worker.call_arrange import LOGIN, acting, define, reason, schedule
 from tests.worker.conftest import Connection, Running, until, until_history, value
 

@@ -20,14 +20,14 @@ from pgsched.store.core.query import first, one, rows
 from pgsched.store.ends.dependencies import waits_for
 from pgsched.store.lookup.clauses import Query, SortOrder, found, found_value
 from pgsched.store.lookup.filters import DeadLetterFilter, ExecutionFilter, JobFilter
-from pgsched.store.lookup.page_reach import FIRST_LOOK, reach_of_dead_letters, reach_of_executions, reach_of_jobs
-from pgsched.store.lookup.pages import (
+from pgsched.store.lookup.page_queries import (
     page_of_dead_letters,
     page_of_definitions,
     page_of_executions,
     page_of_jobs,
     reasons_of_dead_letters,
 )
+from pgsched.store.lookup.page_reach import FIRST_LOOK, reach_of_dead_letters, reach_of_executions, reach_of_jobs
 from pgsched.store.lookup.row_types import (
     Attempt,
     DeadLetter,

@@ -14,7 +14,7 @@ import pytest
 from pgsched.scheduler import Worker
 from pgsched.store.core.connect import Connection as Session
 from pgsched.store.core.connect import connect as session
-from pgsched.worker.claim.polling_when_busy import Polling
+from pgsched.worker.claim.polling_instead_of_notifications import Polling
 from tests.worker.conftest import Connection, Recorder, Running, counting_app, until, until_history, value
 
 POLL = 30.0
@@ -35,7 +35,7 @@ IN_PARTITION = "insert into pgsched.executions (target, payload, fire_at, partit
 @pytest.fixture
 def endless(monkeypatch: pytest.MonkeyPatch) -> None:
     """Polling starts even if a slow machine hears the notifications one by one, and goes on however few rows arrive."""
-    monkeypatch.setattr("pgsched.worker.claim.polling_when_busy._WORTH", 0)
+    monkeypatch.setattr("pgsched.worker.claim.polling_instead_of_notifications._WORTH", 0)
     monkeypatch.setattr("pgsched.worker.claim.listener.WITHIN", 5.0)
 
 

@@ -15,7 +15,7 @@ from psycopg import AsyncConnection
 
 from pgsched.domain.event_position import Position
 from pgsched.errors import InvalidInput
-from pgsched.store.lookup.events import horizon, read_events
+from pgsched.store.lookup.event_feed import horizon, read_events
 from pgsched.store.lookup.row_types import Event
 from tests.store.store_arrange import Connection, call, column, schedule
 

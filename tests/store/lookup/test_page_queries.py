@@ -11,8 +11,8 @@ import pytest
 
 from pgsched.store.lookup.clauses import Query, SortOrder
 from pgsched.store.lookup.filters import DeadLetterFilter, ExecutionFilter, JobFilter
+from pgsched.store.lookup.page_queries import page_of_dead_letters, page_of_executions, page_of_jobs
 from pgsched.store.lookup.page_reach import reach_of_dead_letters, reach_of_executions, reach_of_jobs
-from pgsched.store.lookup.pages import page_of_dead_letters, page_of_executions, page_of_jobs
 from tests.store.lookup.lookup_arrange import DEAD_LETTER_STATES
 
 Connection = psycopg.Connection[tuple[Any, ...]]

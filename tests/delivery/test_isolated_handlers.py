@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pgsched.cli.isolated import child_starter
-from pgsched.delivery.isolation import LOSSES, Isolation
+from pgsched.delivery.isolated_handlers import LOSSES, Isolation
 from pgsched.delivery.slots import NoFreeSlot
 from pgsched.domain.attempt_outcome import Failed, Outcome, Released, Succeeded
 from pgsched.domain.execution import ClaimedExecution

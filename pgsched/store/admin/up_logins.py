@@ -26,7 +26,7 @@ from psycopg import sql
 from pgsched.own_files import open_own
 from pgsched.store import verbs
 from pgsched.store.core.lock_capacity import public_revokes
-from pgsched.store.core.own_connection import transaction
+from pgsched.store.core.new_connection import transaction
 from pgsched.store.core.sql import statement
 
 _WORKER = ("pgsched_up", "pgsched_worker")

@@ -6,8 +6,8 @@ import contextlib
 import pytest
 
 from pgsched.errors import Unavailable
-from pgsched.store.core import role_sessions
-from pgsched.store.core.role_sessions import Connection, Sessions
+from pgsched.store.core import client_role_sessions
+from pgsched.store.core.client_role_sessions import Connection, Sessions
 
 
 class Server:
@@ -31,7 +31,7 @@ async def nothing(connection: Connection) -> None:
 async def test_a_failed_login_is_retried_only_after_a_pause(
     monkeypatch: pytest.MonkeyPatch, refused_for: float, tries: int
 ) -> None:
-    monkeypatch.setattr(role_sessions, "_REFUSED_FOR", refused_for)
+    monkeypatch.setattr(client_role_sessions, "_REFUSED_FOR", refused_for)
     server = Server()
     async with await asyncio.start_server(server.serve, "127.0.0.1", 0) as listening:
         port = listening.sockets[0].getsockname()[1]
