@@ -80,7 +80,7 @@ def test_installation_wide_routes_except_metrics_need_the_admin_scope(app: Lites
 
 
 @pytest.mark.parametrize("kind", ["none", "unknown", "wrong secret", "expired", "revoked", "no token"])
-async def test_every_route_refuses_requests_without_a_valid_key(
+async def test_every_route_refuses_requests_without_a_valid_api_key(
     api: httpx.AsyncClient, app: Litestar, db: Connection, kind: str
 ) -> None:
     made = make_key(db)
@@ -101,7 +101,7 @@ _NAMES = ("job_id", "execution_id", "operation_id", "client", "queue", "name", "
 
 
 @pytest.mark.parametrize("scope", SCOPES)
-async def test_a_key_can_call_only_the_routes_its_scope_covers(
+async def test_an_api_key_can_call_only_the_routes_its_scope_covers(
     api: httpx.AsyncClient, app: Litestar, db: Connection, things: Things, scope: str
 ) -> None:
     key, of_all = make_key(db, clients=["shop"], scopes=[scope]), make_key(db, scopes=[scope])
@@ -124,7 +124,7 @@ def _was_understood(route: Route, answer: httpx.Response) -> None:
     assert answer.is_success or answer.status_code == 409 or is_no_letter or needs_all, (route, answer.text)
 
 
-async def test_another_clients_key_sees_and_changes_nothing(
+async def test_another_clients_api_key_sees_and_changes_nothing(
     api: httpx.AsyncClient, app: Litestar, db: Connection, things: Things
 ) -> None:
     key = make_key(db, clients=["other"])

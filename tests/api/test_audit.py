@@ -99,7 +99,7 @@ def _done_to_shop(db: Connection) -> dict[str, Any]:
     return {"backfill": {}} | verbs
 
 
-async def test_a_key_reads_only_its_own_clients_audit_entries(keyed: httpx.AsyncClient, db: Connection) -> None:
+async def test_an_api_key_reads_only_its_own_clients_audit_entries(keyed: httpx.AsyncClient, db: Connection) -> None:
     done = _done_to_shop(db)
     call(db, "pause", kind="client", name="other", actor="elsewhere")
     call(db, "set_installation", changes={"audit_days": 30}, actor="everywhere")

@@ -61,7 +61,9 @@ def test_parsing_a_malformed_token_returns_none(text: str) -> None:
     assert Token.parse(text) is None
 
 
-async def test_a_key_grants_the_clients_and_scopes_stored_in_the_database(keys: Authentication, db: Connection) -> None:
+async def test_an_api_key_grants_the_clients_and_scopes_stored_in_the_database(
+    keys: Authentication, db: Connection
+) -> None:
     token = make_key(db, clients=["shop", 'it\'s, "{all}"'], scopes=["read"], subject="ann")
     found = await keys.grant(f"Bearer {token}")
     assert found == Grant(
@@ -70,7 +72,7 @@ async def test_a_key_grants_the_clients_and_scopes_stored_in_the_database(keys: 
     assert await keys.grant(f"bearer  {token}") == found
 
 
-async def test_a_cached_key_is_checked_without_a_database_query(
+async def test_a_cached_api_key_is_checked_without_a_database_query(
     keys: Authentication, db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(authentication, "_KEPT_FOR", _LATER)
@@ -82,11 +84,11 @@ async def test_a_cached_key_is_checked_without_a_database_query(
         await keys.grant(f"Bearer {Token.new(token.id)}")
 
 
-def test_cached_and_slow_key_lookups_expire_within_a_second() -> None:
+def test_the_result_of_an_api_key_lookup_is_used_for_less_than_a_second() -> None:
     assert max(authentication._KEPT_FOR, authentication._OLDEST) < 1.0
 
 
-async def test_a_revoked_key_is_refused_once_its_cache_entry_expires(
+async def test_a_revoked_api_key_is_refused_once_its_cache_entry_expires(
     keys: Authentication, db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     token = make_key(db)
@@ -101,7 +103,7 @@ async def test_a_revoked_key_is_refused_once_its_cache_entry_expires(
         await keys.grant(f"Bearer {Token.new(token.id)}")
 
 
-async def test_a_request_fails_if_the_key_lookup_takes_too_long(
+async def test_a_request_fails_if_the_api_key_lookup_takes_too_long(
     keys: Authentication, db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(authentication, "_OLDEST", 0.0)
@@ -125,7 +127,7 @@ async def test_a_replaced_secret_is_accepted_until_it_expires(
         await keys.grant(f"Bearer {former}")
 
 
-async def test_a_keys_last_use_is_recorded_at_most_once_a_minute(
+async def test_an_api_keys_last_use_is_recorded_at_most_once_a_minute(
     keys: Authentication, db: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(authentication, "_KEPT_FOR", 0.0)
@@ -143,7 +145,7 @@ async def test_a_keys_last_use_is_recorded_at_most_once_a_minute(
     assert value(db, when) == noted
 
 
-async def test_an_open_api_needs_no_key_until_a_key_is_created(
+async def test_an_open_api_needs_no_api_key_until_an_api_key_is_created(
     database: Database, db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(authentication, "_KEPT_FOR", 0.0)
@@ -174,7 +176,7 @@ def test_is_loopback_is_true_for_loopback_hosts_only(host: str, is_open: bool) -
     assert is_loopback(host) is is_open
 
 
-async def test_keys_can_be_created_rotated_and_revoked_without_listing_tokens(
+async def test_api_keys_are_created_rotated_and_revoked_and_lists_hide_tokens(
     database_url: str, db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(authentication, "_KEPT_FOR", 0.0)
@@ -208,7 +210,7 @@ async def test_keys_can_be_created_rotated_and_revoked_without_listing_tokens(
     assert value(db, "select count(*) from pgsched.audit_log where detail::text like '%psk\\_%'") == 0
 
 
-async def test_a_rate_limit_on_one_key_does_not_limit_another_key(database_url: str, db: Connection) -> None:
+async def test_a_rate_limit_on_one_api_key_does_not_limit_another_api_key(database_url: str, db: Connection) -> None:
     held, free = (make_key(db, clients=["shop"], scopes=["read"]) for _ in range(2))
     db.execute("select pgsched_internal.set_key_rate(%s, 1, 3)", [held.id])
     async with serving(create_app(Settings(database_url=database_url))) as api:
@@ -238,7 +240,7 @@ def test_a_rate_limit_does_not_count_refused_requests() -> None:
     assert passed() == 5
 
 
-async def test_the_audit_log_records_the_claimed_actor_the_key_and_the_session(
+async def test_the_audit_log_records_the_claimed_actor_the_api_key_and_session(
     database_url: str, db: Connection
 ) -> None:
     job = schedule(db, every="1 hour", client="shop")
@@ -300,7 +302,7 @@ async def test_the_error_for_a_login_without_the_api_role_names_the_grant(db: Co
         db.execute("drop role pgsched_test_worker")
 
 
-async def test_checking_a_cached_key_takes_microseconds(
+async def test_checking_a_cached_api_key_takes_microseconds(
     keys: Authentication, db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(authentication, "_KEPT_FOR", _LATER)

@@ -245,7 +245,7 @@ async def test_a_clients_batches_leave_connections_for_other_requests(database_u
 
 
 @pytest.mark.parametrize("mode", ["all", "each"])
-async def test_a_batch_whose_key_is_revoked_midway_schedules_nothing(
+async def test_a_batch_whose_api_key_is_revoked_midway_schedules_nothing(
     api: httpx.AsyncClient, db: Db, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(authentication, "_KEPT_FOR", 0.0)

@@ -70,7 +70,7 @@ async def test_a_dead_letter_is_shown_with_its_attempts(api: httpx.AsyncClient, 
     assert (attempt["attempt"], attempt["status_code"], attempt["error"]) == (5, 503, "503 Service Unavailable")
 
 
-async def test_a_dead_letter_kept_beyond_history_is_shown_with_its_attempts(
+async def test_a_dead_letter_kept_longer_than_history_still_shows_its_attempts(
     api: httpx.AsyncClient, db: Connection
 ) -> None:
     id = dead_letter(db, ago="40 days")

@@ -104,7 +104,7 @@ async def test_correcting_an_invalid_jobs_schedule_makes_the_job_active(api: htt
     assert (found["state"], found["reason"], found["fire_at"] is None) == ("active", None, False)
 
 
-async def test_raising_max_runs_reactivates_a_finished_job(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_raising_the_max_runs_limit_reactivates_a_finished_job(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api, rules={"max_runs": 2})
     db.execute("delete from pgsched.executions")
     db.execute("update pgsched.jobs set state = 'finished', runs = 2")
@@ -191,7 +191,9 @@ async def test_a_preview_shows_old_and_new_fire_times_and_changes_nothing(
     assert db.execute("select to_jsonb(j) from pgsched.jobs j").fetchone() == before
 
 
-async def test_a_preview_shows_only_the_runs_remaining_under_max_runs(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_preview_shows_only_the_runs_that_the_max_runs_limit_allows(
+    api: httpx.AsyncClient, db: Connection
+) -> None:
     job = await create(api, rules={"max_runs": 4})
     db.execute("update pgsched.jobs set runs = 1")
     found = (await api.post(f"/v1/jobs/{job}/preview", json={"rules": {"max_runs": 2}})).json()
@@ -211,7 +213,7 @@ async def test_a_schedule_can_be_previewed_without_a_job(api: httpx.AsyncClient)
     assert [fire["local"][:10] for fire in found] == ["2026-10-25", "2026-10-26", "2026-10-27"]
 
 
-async def test_a_preview_resolves_a_hashed_schedule_by_key(api: httpx.AsyncClient) -> None:
+async def test_a_previewed_hashed_schedule_depends_on_the_given_key(api: httpx.AsyncClient) -> None:
     asked = {"schedule": {"cron": "H H * * *"}, "key": "nightly", "count": 1, "from": "2026-03-01T00:00:00Z"}
     first = (await api.post("/v1/preview", json=asked)).json()
     assert (await api.post("/v1/preview", json=asked)).json() == first
@@ -237,7 +239,7 @@ async def test_an_invalid_preview_is_refused(
     assert (answer.status_code, hint in answer.json()["detail"]) == (status, True), answer.text
 
 
-async def test_editing_a_job_leaves_replanning_an_overdue_run_to_a_worker(
+async def test_an_edited_jobs_overdue_run_is_left_for_a_worker_to_replan(
     api: httpx.AsyncClient, db: Connection
 ) -> None:
     job = await create(api, schedule={"every": "1h"})

@@ -94,7 +94,7 @@ async def test_a_reader_gets_only_events_that_match_its_filters(app: Litestar, d
             assert await other.ends()
 
 
-async def test_a_clients_key_gets_only_that_clients_events(app: Litestar, db: Connection) -> None:
+async def test_a_clients_api_key_gets_only_that_clients_events(app: Litestar, db: Connection) -> None:
     keys = {name: make_key(db, clients=[name], subject=name) for name in ("shop", "orders")}
     everybody = make_key(db)
     async with (
@@ -131,7 +131,7 @@ async def test_a_slow_reader_misses_no_event_and_does_not_delay_a_fast_reader(
         assert await _ids(slow, 30) == ids
 
 
-async def test_a_stream_ends_when_its_key_is_revoked(app: Litestar, db: Connection) -> None:
+async def test_a_stream_ends_when_its_api_key_is_revoked(app: Litestar, db: Connection) -> None:
     key = make_key(db)
     async with following(app, key) as stream, following(app, make_key(db)) as other:
         db.execute("select pgsched_internal.revoke_key(%s)", [key.id])
@@ -141,7 +141,7 @@ async def test_a_stream_ends_when_its_key_is_revoked(app: Litestar, db: Connecti
         assert await _ids(other, 1) == [id]
 
 
-async def test_the_number_of_streams_per_key_is_limited(
+async def test_the_number_of_streams_per_api_key_is_limited(
     app: Litestar, db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shared_event_reader, "MOST_EACH", 2)
@@ -156,7 +156,7 @@ async def test_the_number_of_streams_per_key_is_limited(
     assert MOST_EACH < shared_event_reader.MOST
 
 
-async def test_the_number_of_streams_per_client_is_limited_across_keys(
+async def test_the_number_of_streams_per_client_is_limited_across_api_keys(
     app: Litestar, db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shared_event_reader, "MOST_EACH", 2)

@@ -59,7 +59,9 @@ async def test_an_edit_with_a_stale_etag_is_refused(api: httpx.AsyncClient, db: 
     assert (await api.patch(place, json={}, headers={"If-Match": f"W/{first.headers['ETag']}"})).status_code == 412
 
 
-async def test_an_unchanged_execution_is_answered_with_304(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_conditional_request_for_an_unchanged_execution_gets_a_304(
+    api: httpx.AsyncClient, db: Connection
+) -> None:
     path = f"/v1/executions/{await create(api)}"
     read = (await api.get(path)).headers["ETag"]
     same = await api.get(path, headers={"If-None-Match": read})

@@ -98,7 +98,7 @@ async def test_the_host_filter_matches_the_targets_host(api: httpx.AsyncClient) 
     assert await listed(api, "host=shop.EXAMPLE") == [wanted]
 
 
-async def test_a_held_execution_has_no_fire_at(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_held_execution_has_no_fire_time(api: httpx.AsyncClient, db: Connection) -> None:
     db.execute("insert into pgsched.executions (target, fire_at) values ('notify:a', 'infinity')")
     items = (await api.get("/v1/executions")).json()["items"]
     assert [(item["status"], item["fire_at"]) for item in items] == [("held", None)]
@@ -198,7 +198,7 @@ async def test_the_execution_cancel_route_refuses_a_job(api: httpx.AsyncClient) 
     assert (await api.get(f"/v1/jobs/{job}")).json()["state"] == "active"
 
 
-async def test_editing_fire_at_reschedules_a_waiting_execution(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_editing_the_fire_time_reschedules_a_waiting_execution(api: httpx.AsyncClient, db: Connection) -> None:
     execution = await create(api)
     found = (await api.patch(f"/v1/executions/{execution}", json={"fire_at": "2031-03-01T10:00:00+01:00"})).json()
     assert (found["fire_at"], found["scheduled_for"]) == ("2031-03-01T09:00:00Z", "2031-03-01T09:00:00Z")

@@ -45,7 +45,7 @@ async def test_a_statement_takes_waiting_requests_up_to_one_megabyte(database_ur
     assert groups == [(16,), (34,)]  # one megabyte, and the rest
 
 
-async def test_repeats_of_a_key_in_a_group_replace_the_created_execution(
+async def test_requests_that_repeat_a_key_in_a_group_replace_its_execution(
     api: httpx.AsyncClient, db: Connection
 ) -> None:
     answers = await asyncio.gather(*[_post(api, key="k", payload={"n": n}) for n in range(10)])

@@ -19,7 +19,7 @@ async def create(api: httpx.AsyncClient, **body: Any) -> str:
     return str(answer.json()["id"])
 
 
-async def test_a_job_is_returned_with_its_next_fire_at(api: httpx.AsyncClient) -> None:
+async def test_a_job_is_returned_with_its_next_fire_time(api: httpx.AsyncClient) -> None:
     schedule = {"cron": "30 2 * * *", "timezone": "Europe/Berlin", "gap": "skip", "overlap": "both"}
     created = await api.post("/v1/jobs", json={"target": "notify:a", "key": "k", "schedule": schedule})
     found = (await api.get(created.headers["location"])).json()
@@ -27,14 +27,16 @@ async def test_a_job_is_returned_with_its_next_fire_at(api: httpx.AsyncClient) -
     assert (found["state"], found["fire_at"]) == ("active", created.json()["fire_at"])
 
 
-async def test_fire_at_is_computed_when_no_execution_is_planned(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_jobs_fire_time_is_computed_when_no_execution_is_planned(
+    api: httpx.AsyncClient, db: Connection
+) -> None:
     job = await create(api)
     planned = (await api.get(f"/v1/jobs/{job}")).json()["fire_at"]
     db.execute("delete from pgsched.executions")
     assert (await api.get(f"/v1/jobs/{job}")).json()["fire_at"] == planned
 
 
-async def test_a_job_inserted_with_an_impossible_cron_has_no_fire_at(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_job_inserted_with_an_impossible_cron_has_no_fire_time(api: httpx.AsyncClient, db: Connection) -> None:
     insert = "insert into pgsched.jobs (target, cron) values ('notify:a', '0 0 30-31 2 *') returning id"
     job = db.execute(insert).fetchone()
     assert job is not None
@@ -113,7 +115,7 @@ async def test_resuming_makes_a_paused_job_active(api: httpx.AsyncClient, db: Co
     ]
 
 
-async def test_paused_at_is_set_by_pausing_and_cleared_by_resuming(api: httpx.AsyncClient) -> None:
+async def test_pausing_sets_the_paused_at_field_and_resuming_clears_it(api: httpx.AsyncClient) -> None:
     job = await create(api)
     await api.post(f"/v1/jobs/{job}/pause")
     found = (await api.get(f"/v1/jobs/{job}")).json()
@@ -122,7 +124,7 @@ async def test_paused_at_is_set_by_pausing_and_cleared_by_resuming(api: httpx.As
     assert (await api.get(f"/v1/jobs/{job}")).json()["paused_at"] is None
 
 
-async def test_a_jobs_runs_field_is_null_without_max_runs(api: httpx.AsyncClient) -> None:
+async def test_a_jobs_runs_field_is_null_without_a_max_runs_limit(api: httpx.AsyncClient) -> None:
     job = await create(api)
     assert (await api.get(f"/v1/jobs/{job}")).json()["runs"] is None
     assert (await api.get("/v1/jobs")).json()["items"][0]["runs"] is None

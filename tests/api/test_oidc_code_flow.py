@@ -202,7 +202,7 @@ async def test_forged_answers_cause_few_requests_to_the_provider(
     assert (asked, statuses) == (3, {401: 6, 429: 4})
 
 
-async def test_a_failing_provider_is_reported_and_key_sign_in_is_offered(
+async def test_a_failing_provider_is_reported_and_api_key_sign_in_is_offered(
     browser: httpx.AsyncClient, provider: Faked
 ) -> None:
     provider.answer = lambda _: (500, {}, b"")

@@ -38,7 +38,7 @@ async def read_only(database_url: str) -> AsyncIterator[httpx.AsyncClient]:
 
 
 @pytest.mark.parametrize("scope", SCOPES)
-async def test_a_key_can_open_only_the_pages_its_scope_covers(
+async def test_an_api_key_can_open_only_the_pages_its_scope_covers(
     page: httpx.AsyncClient, page_app: Litestar, db: Connection, things: Things, scope: str
 ) -> None:
     signed_in(page, make_key(db, clients=["shop"], scopes=[scope]))
@@ -52,7 +52,7 @@ async def test_a_key_can_open_only_the_pages_its_scope_covers(
                 assert (answer.status_code, "That is not possible" in answer.text) == (403, True), path
 
 
-async def test_another_clients_key_sees_and_changes_nothing(
+async def test_another_clients_api_key_sees_and_changes_nothing(
     page: httpx.AsyncClient, page_app: Litestar, db: Connection, things: Things
 ) -> None:
     signed_in(page, make_key(db, clients=["other"]))
@@ -67,7 +67,7 @@ async def test_another_clients_key_sees_and_changes_nothing(
 
 
 @pytest.mark.parametrize("kind", ["none", "unknown", "revoked"])
-async def test_every_page_asks_for_a_sign_in_without_a_valid_key(
+async def test_every_page_asks_a_visitor_without_a_valid_api_key_to_sign_in(
     page: httpx.AsyncClient, page_app: Litestar, db: Connection, things: Things, kind: str
 ) -> None:
     key = make_key(db)

@@ -26,7 +26,7 @@ HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>"
 _PAGES = ("/", "/now", "/now/past?span=24h", "/now/coming", "/executions", "/jobs", "/dead-letters", "/database")
 
 
-async def test_a_visitor_without_a_key_signs_in_and_returns_to_the_page(
+async def test_a_visitor_without_an_api_key_signs_in_and_returns_to_the_page(
     page: httpx.AsyncClient, db: Connection
 ) -> None:
     key = make_key(db)
@@ -61,7 +61,7 @@ async def test_a_visitor_without_a_key_signs_in_and_returns_to_the_page(
     assert "Max-Age=0" in out.headers["set-cookie"]
 
 
-async def test_a_revoked_key_redirects_to_the_sign_in_page(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_revoked_api_key_redirects_to_the_sign_in_page(page: httpx.AsyncClient, db: Connection) -> None:
     key = make_key(db)
     signed_in(page, key)
     db.execute("select pgsched_internal.revoke_key(%s)", [key.id])
@@ -107,7 +107,7 @@ async def test_only_the_dashboards_own_forms_are_accepted(page: httpx.AsyncClien
     assert (await page.post(f"/executions/{id}/cancel", headers={"Sec-Fetch-Site": "same-origin"})).status_code == 303
 
 
-async def test_a_clients_key_shows_only_that_clients_rows(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_clients_api_key_shows_only_that_clients_rows(page: httpx.AsyncClient, db: Connection) -> None:
     things = things_of_shop(db)
     signed_in(page, make_key(db, clients=["orders"]))
     found = await page.get("/")
@@ -127,7 +127,9 @@ async def test_a_clients_key_shows_only_that_clients_rows(page: httpx.AsyncClien
             assert (await page.post(f"/jobs/{id}/{verb}")).status_code == 404
 
 
-async def test_a_read_key_sees_no_forms_and_its_posts_are_refused(page: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_read_only_api_key_sees_no_forms_and_its_posts_are_refused(
+    page: httpx.AsyncClient, db: Connection
+) -> None:
     id, job = schedule(db), schedule(db, every="1 hour", key="hourly")
     signed_in(page, make_key(db, scopes=["read"]))
     for path in (f"/executions/{id}", f"/jobs/{job}"):
@@ -255,7 +257,7 @@ async def test_a_refused_fragment_request_is_answered_with_a_fragment(page: http
     assert (part.status_code, part.headers["hx-redirect"], part.text) == (401, "/sign-in?next=%2F", "")
 
 
-async def test_a_key_too_long_for_a_cookie_is_refused(page: httpx.AsyncClient) -> None:
+async def test_an_api_key_too_long_for_a_cookie_is_refused(page: httpx.AsyncClient) -> None:
     refused = await page.post("/sign-in", data={"key": "x" * 3_801})
     assert (refused.status_code, "a cookie can hold" in refused.text) == (401, True)
 

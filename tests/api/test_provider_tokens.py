@@ -210,7 +210,7 @@ async def test_claims_grant_only_known_scopes_and_literal_client_names(provider:
 @pytest.mark.parametrize(
     "how", ["large", "redirects", "another issuer", "compressed", "no keys", "keys elsewhere", "fails"]
 )
-async def test_a_providers_invalid_answers_are_refused_and_not_refetched(
+async def test_invalid_provider_answers_are_refused_and_not_requested_again(
     how: str, provider: Faked, bearer: BearerTokens
 ) -> None:
     def answer(path: str) -> tuple[int, dict[str, str], bytes]:

@@ -154,7 +154,7 @@ async def test_a_long_poll_gets_a_message_without_a_notification(api: Api, db: C
     assert len(await task) == 1
 
 
-async def test_a_long_poll_gets_nothing_once_its_key_is_revoked(
+async def test_a_long_poll_gets_nothing_once_its_api_key_is_revoked(
     api: Api, db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(authentication, "_KEPT_FOR", 0.0)
@@ -224,7 +224,7 @@ async def test_long_polls_share_one_connection_and_one_query(api: Api, db: Conne
     assert len(asked) < 10 + 5  # the last statements of the pool, and one poll per second in total
 
 
-async def test_a_long_poll_without_messages_returns_no_items_after_its_wait(api: Api) -> None:
+async def test_a_long_poll_returns_no_items_if_no_message_arrives_in_its_wait(api: Api) -> None:
     begun = time.monotonic()
     assert await claim(api, wait="300ms") == []
     assert time.monotonic() - begun >= 0.3

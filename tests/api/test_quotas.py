@@ -7,7 +7,7 @@ from pgsched.api.quotas import FairShares
 A, B, BOTH, OTHER = frozenset("a"), frozenset("b"), frozenset("ab"), frozenset("ac")
 
 
-async def test_a_client_has_one_fair_share_across_all_its_keys() -> None:
+async def test_a_client_has_one_fair_share_across_all_its_api_keys() -> None:
     shares = FairShares(10, 7)
     for payers in (A, BOTH, OTHER, A, BOTH, OTHER, A):
         await shares.take(payers)

@@ -117,7 +117,7 @@ async def test_an_invalid_release_policy_is_refused(
 
 
 @pytest.mark.parametrize("kind", [{"clients": ["shop"]}, {"scopes": ["read", "schedule", "operate"]}], ids=str)
-async def test_recovery_needs_an_admin_key_for_all_clients(
+async def test_recovery_needs_an_admin_api_key_for_all_clients(
     api: httpx.AsyncClient, copied: Connection, kind: dict[str, Any]
 ) -> None:
     api.headers["Authorization"] = f"Bearer {make_key(copied, **kind)}"

@@ -54,9 +54,7 @@ async def test_an_interval_counts_from_the_jobs_creation(api: httpx.AsyncClient,
     assert datetime.fromisoformat(answer["fire_at"]) == anchor[0] + timedelta(minutes=15)
 
 
-async def test_replacing_a_job_resets_omitted_gap_and_overlap_to_defaults(
-    api: httpx.AsyncClient, db: Connection
-) -> None:
+async def test_replacing_a_job_resets_omitted_gap_and_overlap_rules(api: httpx.AsyncClient, db: Connection) -> None:
     cron = {"cron": "30 2 * * *", "timezone": "Europe/Berlin"}
     await create(api, key="nightly", schedule=cron | {"gap": "skip", "overlap": "both"})
     kept = db.execute("select gap, overlap from pgsched.jobs").fetchone()
@@ -67,9 +65,7 @@ async def test_replacing_a_job_resets_omitted_gap_and_overlap_to_defaults(
     )
 
 
-async def test_scheduling_with_the_same_key_replaces_a_waiting_execution(
-    api: httpx.AsyncClient, db: Connection
-) -> None:
+async def test_scheduling_a_key_again_replaces_its_waiting_execution(api: httpx.AsyncClient, db: Connection) -> None:
     first = await create(api, key="settle-42", schedule={"delay": "1h"})
     second = await create(api, key="settle-42", schedule={"fire_at": "2031-03-01T09:00:00Z"})
     assert second == {
@@ -144,7 +140,9 @@ async def test_a_paused_job_stays_paused_when_scheduled_again(api: httpx.AsyncCl
     assert db.execute("select count(*) from pgsched.executions").fetchone() == (0,)
 
 
-async def test_on_conflict_decides_the_outcome_for_a_taken_key(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_the_on_conflict_option_decides_the_outcome_for_a_taken_key(
+    api: httpx.AsyncClient, db: Connection
+) -> None:
     made = await create(api, key="k", payload={"n": 1}, schedule={"fire_at": "2031-03-01T09:00:00Z"})
     kept = await create(api, key="k", payload={"n": 2}, schedule={"delay": "1h"}, on_conflict="keep")
     assert kept == made | {"outcome": "existing"}
@@ -157,9 +155,7 @@ async def test_on_conflict_decides_the_outcome_for_a_taken_key(api: httpx.AsyncC
     ]
 
 
-async def test_on_conflict_keep_preserves_a_jobs_schedule_and_returns_fire_at(
-    api: httpx.AsyncClient, db: Connection
-) -> None:
+async def test_on_conflict_keep_preserves_a_jobs_schedule_and_fire_time(api: httpx.AsyncClient, db: Connection) -> None:
     cron = {"cron": "30 2 * * *", "timezone": "Europe/Berlin", "gap": "skip", "overlap": "both"}
     made = await create(api, key="k", schedule=cron)
     kept = await create(api, key="k", schedule={"cron": "0 9 * * *"}, on_conflict="keep")
@@ -199,7 +195,7 @@ async def test_an_execution_lists_the_executions_it_waits_for(api: httpx.AsyncCl
     assert (await api.get(f"/v1/executions/{first['id']}")).json()["waits_for"] == []
 
 
-async def test_an_after_outcome_of_any_is_stored(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_dependency_on_any_outcome_is_stored(api: httpx.AsyncClient, db: Connection) -> None:
     await create(api, schedule={"delay": "PT1H"}, key="extract")
     await create(api, after=["extract"], after_outcome="any")
     assert db.execute("select outcome from pgsched.dependencies").fetchall() == [("any",)]

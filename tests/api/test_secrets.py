@@ -25,7 +25,7 @@ async def test_a_stored_secrets_value_is_never_shown(api: httpx.AsyncClient) -> 
     assert [answer.json()["changed"] for answer in dropped] == [True, False]
 
 
-async def test_a_key_can_set_only_its_own_clients_secrets(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_an_api_key_can_set_only_its_own_clients_secrets(api: httpx.AsyncClient, db: Connection) -> None:
     headers = {"Authorization": f"Bearer {make_key(db, clients=['shop'])}"}
     put = [
         await api.put(f"/v1/clients/{client}/secrets/token", json={"value": "hush"}, headers=headers)
@@ -34,7 +34,7 @@ async def test_a_key_can_set_only_its_own_clients_secrets(api: httpx.AsyncClient
     assert [answer.status_code for answer in put] == [200, 403]
 
 
-async def test_the_error_without_secret_keys_names_the_setting(database_url: str) -> None:
+async def test_the_error_for_missing_secret_keys_names_the_setting(database_url: str) -> None:
     async with serving(create_app(Settings(database_url=database_url))) as keyless:
         answers = [
             await keyless.put("/v1/clients/shop/secrets/token", json={"value": "hush-hush"}),

@@ -55,7 +55,7 @@ async def test_stats_are_grouped_by_queue_or_by_client(api: httpx.AsyncClient, f
     ]  # fmt: skip
 
 
-async def test_a_key_gets_only_its_own_clients_stats(api: httpx.AsyncClient, filled: Connection) -> None:
+async def test_an_api_key_gets_only_its_own_clients_stats(api: httpx.AsyncClient, filled: Connection) -> None:
     api.headers["authorization"] = f"Bearer {make_key(filled, clients=['shop'])}"
     assert [one["ended"] for one in await asked(api, step="1d")] == [8]
     assert [one["queue"] for one in await asked(api, by="queue")] == ["default", "orders"]

@@ -58,7 +58,7 @@ def test_a_payload_is_read_from_standard_input(ask: Any, db: Db) -> None:
     assert db.execute("select payload from pgsched.status").fetchone() == ({"from": "stdin"},)
 
 
-def test_a_jobs_gap_and_overlap_are_stored_as_given(ask: Any) -> None:
+def test_a_jobs_gap_and_overlap_rules_are_stored_as_given(ask: Any) -> None:
     cron = ["--cron", "30 2 * * *", "--timezone", "Europe/Berlin", "--gap", "skip", "--overlap", "both"]
     answer = ask("schedule", TARGET, *cron)
     assert answer["kind"] == "job"

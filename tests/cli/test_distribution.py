@@ -138,7 +138,7 @@ def test_only_modules_of_extras_need_optional_packages(library: Path) -> None:
         (["worker", "--tracing"], "tracing", "tracing"),
     ],
 )
-def test_a_command_without_its_extra_says_what_to_install(
+def test_a_command_whose_extra_is_missing_says_what_to_install(
     library: Path, words: list[str], needed: str, named: str, database_url: str, tmp_path: Path
 ) -> None:
     (tmp_path / "jobs.yaml").write_text("jobs: []")

@@ -14,7 +14,9 @@ from tests.conftest import Connection, at
 from tests.store.store_arrange import column, row
 
 
-def test_a_key_can_be_created_listed_rotated_limited_and_revoked(run: Run, database_url: str, db: Connection) -> None:
+def test_an_api_key_can_be_created_listed_rotated_limited_and_revoked(
+    run: Run, database_url: str, db: Connection
+) -> None:
     def keys(*words: str) -> Any:
         return json.loads(run("admin", "keys", *words, "--json", env=at(database_url)).stdout)
 
@@ -38,7 +40,7 @@ def test_a_key_can_be_created_listed_rotated_limited_and_revoked(run: Run, datab
     assert column(db, "select actor from pgsched.audit_log where action = 'create key'") == ["ann"]
 
 
-def test_creating_a_key_prints_only_the_token_to_standard_output(run: Run, database_url: str) -> None:
+def test_creating_an_api_key_prints_only_its_token_to_standard_output(run: Run, database_url: str) -> None:
     made = run("admin", "keys", "create", "ann", "--scope", "admin", env=at(database_url))
     assert Token.parse(made.stdout.strip()) is not None
     assert "not shown again" in made.stderr
@@ -47,10 +49,10 @@ def test_creating_a_key_prints_only_the_token_to_standard_output(run: Run, datab
 @pytest.mark.parametrize(
     "words", [["--scope", "everything"], [], ["--scope", "read", "--expires-at", "2001-01-01T00:00:00Z"]]
 )
-def test_creating_a_key_with_invalid_flags_is_refused(run: Run, database_url: str, words: list[str]) -> None:
+def test_creating_an_api_key_with_invalid_flags_is_refused(run: Run, database_url: str, words: list[str]) -> None:
     assert run("admin", "keys", "create", "ann", *words, env=at(database_url)).exit_code == 2
 
 
-def test_an_api_without_keys_starts_only_on_loopback(database_url: str) -> None:
+def test_an_api_that_has_no_api_keys_starts_only_on_loopback(database_url: str) -> None:
     with pytest.raises(InvalidSettings, match="there is no key"):
         serve(Settings(database_url=database_url, host="0.0.0.0", port=0))

@@ -218,7 +218,7 @@ def test_an_invalid_api_address_is_refused(run: Run) -> None:
     assert (status, "contains a password" in said, "ann:secret" in said) == (2, True, False)
 
 
-def test_a_missing_invalid_or_insufficient_key_is_refused_with_advice(run: Run, there: Db, address: str) -> None:
+def test_a_missing_invalid_or_insufficient_api_key_is_refused_with_advice(run: Run, there: Db, address: str) -> None:
     there_is_none = _refused(run, "jobs", "list", "--api", address)
     assert there_is_none[0] == 1
     assert "PGSCHED_API_KEY is not set: set it to a key from pgsched admin keys create" in there_is_none[1]
@@ -240,7 +240,7 @@ def test_an_unreachable_api_is_reported_as_unavailable(run: Run) -> None:
     assert error["message"].startswith("the API at http://127.0.0.1:1/ cannot be reached")
 
 
-def test_a_clients_key_reaches_only_that_clients_rows(run: Run, there: Db, address: str) -> None:
+def test_a_clients_api_key_reaches_only_that_clients_rows(run: Run, there: Db, address: str) -> None:
     mine, theirs = _things(there), _things(there)
     environment = {"PGSCHED_API": address, "PGSCHED_API_KEY": str(make_key(there, clients=[mine["client"]]))}
     assert run("executions", "why", "once", env=environment).exit_code == 0  # other clients use this key, too

@@ -13,14 +13,14 @@ from pgsched.sealing import KeyRing, new_key
 THERE = Path(".pgsched")
 
 
-def test_the_generated_key_is_created_once_and_private_to_the_owner() -> None:
+def test_the_secret_key_is_generated_once_and_private_to_the_owner() -> None:
     made = own_secret_keys(THERE)
     assert KeyRing.parse(made) is not None
     assert (own_secret_keys(THERE), kept_keys(THERE)) == (made, made)
     assert [stat.S_IMODE(file.stat().st_mode) for file in THERE.iterdir()] == [0o600]
 
 
-def test_the_first_of_two_keys_generated_simultaneously_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_of_two_simultaneously_generated_secret_keys_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     import pgsched.cli.own_secret_keys as module
 
     other = new_key()
@@ -34,7 +34,7 @@ def test_the_first_of_two_keys_generated_simultaneously_is_kept(monkeypatch: pyt
     assert [file.name for file in THERE.iterdir()] == ["secret-keys"]
 
 
-def test_commands_use_the_generated_key_unless_secret_keys_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_use_the_generated_secret_key_unless_keys_are_configured(monkeypatch: pytest.MonkeyPatch) -> None:
     assert load_settings({}).secret_keys == ""
     made = own_secret_keys(THERE)
     assert load_settings({}).secret_keys == made
@@ -43,7 +43,7 @@ def test_commands_use_the_generated_key_unless_secret_keys_is_set(monkeypatch: p
     assert load_settings({}).secret_keys == "mine"
 
 
-def test_no_key_is_generated_without_the_cryptography_package(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_secret_key_is_generated_without_the_cryptography_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pgsched.cli.own_secret_keys.find_spec", lambda name: None if name == "cryptography" else util)
     assert own_secret_keys(THERE) == ""
     assert not THERE.exists()

@@ -56,7 +56,7 @@ def test_a_child_gets_exactly_its_parents_settings(monkeypatch: pytest.MonkeyPat
     assert load(flags={}, environment=as_environment(settings)) == settings
 
 
-def test_the_error_without_a_database_names_the_setting() -> None:
+def test_the_error_for_a_missing_database_url_names_the_setting() -> None:
     with pytest.raises(InvalidSettings, match="PGSCHED_DATABASE_URL"):
         with_database(Settings())
 
@@ -70,25 +70,25 @@ def _running(data_dir: Path) -> Iterator[None]:
     drop_lock(lock)
 
 
-def test_a_running_up_commands_database_url_is_used(tmp_path: Path) -> None:
+def test_the_database_url_of_a_running_pgsched_up_is_used(tmp_path: Path) -> None:
     with _running(tmp_path):
         assert with_database(Settings(data_dir=str(tmp_path))).database_url == "postgresql://here/it-is"
     assert running_url(tmp_path / "postgres") is None
 
 
-def test_a_configured_database_url_overrides_a_running_up_commands_url(tmp_path: Path) -> None:
+def test_a_configured_database_url_overrides_a_running_pgsched_ups_url(tmp_path: Path) -> None:
     with _running(tmp_path):
         settings = Settings(data_dir=str(tmp_path), database_url="postgresql://my/own")
         assert with_database(settings) is not None
         assert with_database(settings).database_url == "postgresql://my/own"
 
 
-def test_the_database_url_left_by_a_crashed_up_command_is_ignored(tmp_path: Path) -> None:
+def test_the_database_url_left_by_a_crashed_pgsched_up_is_ignored(tmp_path: Path) -> None:
     (tmp_path / "lock").write_text("1\npostgresql://long/gone")
     assert running_url(tmp_path) is None
 
 
-def test_kafka_config_can_be_a_table_in_the_file_or_json(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kafka_config_can_be_a_toml_table_or_a_json_environment_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("pgsched.toml").write_text('[kafka_config]\n"linger.ms" = 5\n')
     assert load_settings({}).kafka_config == '{"linger.ms": 5}'
     monkeypatch.setenv("PGSCHED_KAFKA_CONFIG", '{"linger.ms": 7}')
@@ -99,7 +99,7 @@ def test_kafka_config_can_be_a_table_in_the_file_or_json(monkeypatch: pytest.Mon
     "line", ['queues = ["a", "b"]', "queues = 5", 'allowed_hosts = ["a"]', 'proxy = {url = "http://secret"}',
              'secret_keys = ["secret"]', 'app = ["shop:app"]']
 )  # fmt: skip
-def test_a_text_setting_in_the_file_refuses_other_types(line: str) -> None:
+def test_a_text_setting_in_the_settings_file_must_be_text(line: str) -> None:
     Path("pgsched.toml").write_text(line)
     with pytest.raises(InvalidSettings, match="it must be text") as refusal:
         load_settings({})
@@ -107,14 +107,14 @@ def test_a_text_setting_in_the_file_refuses_other_types(line: str) -> None:
 
 
 @pytest.mark.parametrize("queues", ["", ",", " , "])
-def test_queues_must_not_be_empty_and_are_deduplicated(queues: str) -> None:
+def test_the_queues_setting_must_not_be_empty_and_is_deduplicated(queues: str) -> None:
     with pytest.raises(InvalidSettings, match="queues is empty"):
         load_settings({"queues": queues})
     assert Settings(queues="a, b,a").queue_names == ["a", "b"]
 
 
 @pytest.mark.parametrize("text", ["linger.ms=5", "[1]"])
-def test_kafka_config_must_be_an_object(text: str) -> None:
+def test_the_kafka_config_setting_must_be_a_json_object(text: str) -> None:
     with pytest.raises(InvalidSettings, match="it must be a JSON object"):
         load_settings({"kafka_config": text})
 
@@ -172,7 +172,7 @@ def test_a_misspelled_variable_is_refused(variable: str, monkeypatch: pytest.Mon
         load_settings({})
 
 
-def test_tls_certificates_can_be_a_table_in_the_file_or_json(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tls_certificates_can_be_a_toml_table_but_text_must_be_json(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("pgsched.toml").write_text('[tls_certificates]\n"bank.example" = "/a.pem"\n')
     assert load_settings({}).tls_certificates == '{"bank.example": "/a.pem"}'
     with pytest.raises(InvalidSettings, match=r"tls_certificates is .* it must be a JSON object"):

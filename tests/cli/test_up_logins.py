@@ -180,7 +180,7 @@ def test_pgsched_up_given_an_ordinary_roles_url_creates_no_logins(database_url: 
         db.execute("drop role up_ordinary")
 
 
-def test_the_warning_without_logins_shows_how_to_create_them(
+def test_the_warning_about_missing_logins_shows_how_to_create_logins(
     database_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").touch()

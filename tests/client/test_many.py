@@ -186,7 +186,7 @@ def test_ids_are_returned_in_the_order_of_the_requests(database_url: str, db: Co
     assert ids[-2:] == [ids[len(ids) - 2], ids[-1]]
 
 
-def test_on_conflict_decides_the_outcome_for_a_taken_key(database_url: str, db: Connection) -> None:
+def test_the_on_conflict_option_decides_the_outcome_for_a_taken_key(database_url: str, db: Connection) -> None:
     def asked(n: int, key: str, on_conflict: str) -> Request:
         return {"target": "python:remind", "payload": n, "fire_at": AT, "key": key, "on_conflict": on_conflict}
 

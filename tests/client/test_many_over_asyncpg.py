@@ -68,7 +68,7 @@ async def test_each_column_is_stored_despite_a_custom_jsonb_codec(connection: An
     ]
 
 
-async def test_on_conflict_decides_the_outcome_for_a_taken_key(database_url: str, db: Connection) -> None:
+async def test_the_on_conflict_option_decides_the_outcome_for_a_taken_key(database_url: str, db: Connection) -> None:
     def asked(n: int, key: str, on_conflict: str) -> Request:
         return {"target": "python:remind", "payload": n, "fire_at": AT, "key": key, "on_conflict": on_conflict}
 

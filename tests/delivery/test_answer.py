@@ -30,7 +30,7 @@ def test_redirects_and_most_client_errors_are_final_failures(status: int) -> Non
     assert outcome.status_code == status
 
 
-def test_retry_on_and_fail_on_override_the_default_for_a_status() -> None:
+def test_the_retry_on_and_fail_on_options_override_a_status_default() -> None:
     options = Options(retry_on=frozenset({404}), fail_on=frozenset({500}))
     lost, broken = outcome_of_answer(404, options), outcome_of_answer(500, options)
     assert isinstance(lost, Failed)

@@ -81,7 +81,7 @@ async def test_alternative_spellings_of_localhost_are_not_called(name: str) -> N
     assert receiver.connections == 0
 
 
-async def test_a_name_that_resolves_to_a_private_address_is_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_host_name_that_resolves_to_a_private_address_is_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
     async with receiving() as receiver, calling(allow_private=False) as channel:
         _resolve_to(monkeypatch, "127.0.0.1")
         outcome = await channel.deliver(execution(f"http://shop.example:{receiver.port}/"), Options(), 5)
@@ -90,7 +90,7 @@ async def test_a_name_that_resolves_to_a_private_address_is_not_called(monkeypat
     assert receiver.connections == 0
 
 
-async def test_a_name_with_an_allowed_address_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_host_name_that_resolves_to_an_allowed_address_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
     async with receiving() as receiver, calling() as channel:
         _resolve_to(monkeypatch, "127.0.0.1")
         outcome = await channel.deliver(execution(f"http://shop.example:{receiver.port}/"), Options(), 5)
@@ -98,7 +98,7 @@ async def test_a_name_with_an_allowed_address_is_called(monkeypatch: pytest.Monk
     assert receiver.requests[0].headers["host"] == f"shop.example:{receiver.port}"
 
 
-async def test_a_name_resolves_only_to_its_allowed_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_host_name_resolves_only_to_its_allowed_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     _resolve_to(monkeypatch, "10.0.0.1", "8.8.8.8", "169.254.169.254")
     resolver = Resolver(Egress(allow_private=False))
     answers = await resolver.resolve("shop.example", 443)

@@ -63,7 +63,7 @@ def black_hole() -> Iterator[tuple[str, int]]:
             sock.close()
 
 
-async def test_a_name_is_resolved_once_while_cached(names: Names) -> None:
+async def test_a_host_name_is_resolved_only_once_while_cached(names: Names) -> None:
     async with receiving() as receiver, calling() as channel:
         row = execution(f"http://shop.example:{receiver.port}/")
         for _ in range(3):
@@ -72,7 +72,7 @@ async def test_a_name_is_resolved_once_while_cached(names: Names) -> None:
     assert names.asked == ["shop.example"]
 
 
-async def test_concurrent_lookups_resolve_a_name_only_once(names: Names) -> None:
+async def test_concurrent_lookups_resolve_a_host_name_only_once(names: Names) -> None:
     found = Resolver(Egress(allow_private=True))
     await asyncio.gather(*[found.resolve("shop.example", port) for port in (80, 443, 8080)])
     found.close()
@@ -129,7 +129,7 @@ async def test_hanging_lookups_take_no_more_than_their_clients_share(slow_names:
     found.close()
 
 
-async def test_an_expired_name_is_still_used_while_all_lookups_hang(
+async def test_an_expired_address_is_still_used_while_all_lookups_hang(
     slow_names: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resolver, "_REMEMBERED_SECONDS", 0.0)
@@ -143,7 +143,7 @@ async def test_an_expired_name_is_still_used_while_all_lookups_hang(
     found.close()
 
 
-async def test_a_name_is_resolved_again_if_its_addresses_do_not_answer(names: Names) -> None:
+async def test_a_host_name_is_resolved_again_if_its_addresses_do_not_answer(names: Names) -> None:
     names.addresses = ("127.0.0.2",)
     async with receiving() as receiver, calling() as channel:
         row = execution(f"http://shop.example:{receiver.port}/")
@@ -152,7 +152,7 @@ async def test_a_name_is_resolved_again_if_its_addresses_do_not_answer(names: Na
         assert await channel.deliver(row, Options(), 5) == DONE
 
 
-async def test_the_number_of_cached_names_is_limited(names: Names, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_number_of_cached_host_names_is_limited(names: Names, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resolver, "_MOST_NAMES", 2)
     found = Resolver(Egress(allow_private=True))
     for host in ("a.example", "b.example", "c.example", "a.example"):
@@ -161,7 +161,9 @@ async def test_the_number_of_cached_names_is_limited(names: Names, monkeypatch: 
     assert names.asked == ["a.example", "b.example", "c.example", "a.example"]
 
 
-async def test_a_name_is_checked_again_each_time_it_is_resolved(names: Names, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_host_name_is_checked_again_each_time_it_is_resolved(
+    names: Names, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(resolver, "_REMEMBERED_SECONDS", 0.0)
     names.addresses = ("8.8.8.8",)
     found = Resolver(Egress(allow_private=False))

@@ -110,7 +110,7 @@ async def test_messages_with_one_ordering_key_share_a_partition_in_order(
     assert [message.value() for message in messages] == [b"0", b"1", b"2", b"3", b"4"]
 
 
-async def test_without_a_payload_the_message_is_empty_not_a_tombstone(
+async def test_a_message_without_a_payload_is_empty_rather_than_a_tombstone(
     cluster: KafkaCluster, channel: KafkaChannel
 ) -> None:
     await send(channel, payload=None)
@@ -211,12 +211,12 @@ async def test_settings_cannot_disable_confirmation_or_ordering(
     assert (given["acks"], given["enable.idempotence"], given["linger.ms"]) == ("all", True, 1)
 
 
-async def test_without_the_kafka_extra_a_message_is_left_to_another_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_worker_without_the_kafka_extra_leaves_messages_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
     assert await send(KafkaChannel("127.0.0.1:9092", {})) == Undeliverable(capability="kafka:")
 
 
-async def test_without_brokers_a_message_is_left_to_another_worker() -> None:
+async def test_a_worker_without_configured_brokers_leaves_messages_to_others() -> None:
     assert await send(KafkaChannel(None, {})) == Undeliverable(capability="kafka:")
 
 

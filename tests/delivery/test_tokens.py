@@ -93,7 +93,7 @@ async def test_a_revoked_token_is_replaced_within_the_attempt(monkeypatch: pytes
     assert len(issuer.requests) == 2
 
 
-async def test_a_target_that_refuses_every_token_is_called_once() -> None:
+async def test_a_target_that_refuses_a_new_token_gets_no_second_request() -> None:
     async with receiving(taking()) as target, receiving(issuing("t1")) as issuer, calling(get_secret=secret) as channel:
         outcome = await channel.deliver(execution(target.url), oauth2(issuer.url), 5)
     assert isinstance(outcome, Failed)

@@ -39,7 +39,7 @@ def test_an_attempt_starting_at_or_after_the_deadline_is_late(age: float, late: 
     assert is_late(Options(deadline=30), 1, age) is late
 
 
-def test_max_retry_age_stops_retries_but_not_the_first_attempt() -> None:
+def test_the_max_retry_age_limit_applies_to_retries_only() -> None:
     assert not is_late(Options(max_retry_age=10), 1, 3600)
     assert is_late(Options(max_retry_age=10), 2, 3600)
 

@@ -56,7 +56,7 @@ def test_a_burst_starts_at_once_and_later_starts_keep_the_interval(burst: int) -
 
 
 @pytest.mark.parametrize("events", [3, 7, 300, 700_000])
-def test_rounding_to_microseconds_between_draws_never_exceeds_the_rate(events: int) -> None:
+def test_draws_rounded_to_microseconds_never_exceed_the_rate(events: int) -> None:
     """Each draw is its own transaction, which reads the instant as the database stores it."""
     starts, next_at, now = [], 0.0, NOW
     for _ in range(3 * min(events, 2_000)):
@@ -70,7 +70,7 @@ def test_rounding_to_microseconds_between_draws_never_exceeds_the_rate(events: i
 
 
 @given(_EVENTS, _PERIODS, st.integers(1, 20), st.integers(-SECOND, SECOND), st.integers(0, 50), st.integers(0, SECOND))
-def test_room_differs_from_the_number_of_possible_draws_by_at_most_one(
+def test_the_room_method_differs_from_the_possible_draws_by_at_most_one(
     events: int, period: int, burst: int, next_at: int, wanted: int, length: int
 ) -> None:
     def gate() -> Gate:
@@ -91,7 +91,7 @@ def test_unused_capacity_does_not_accumulate() -> None:
     assert most_within(starts, SECOND) == 10
 
 
-def test_concurrency_limits_the_executions_in_flight() -> None:
+def test_a_gates_concurrency_bounds_its_number_of_running_executions() -> None:
     gate = Gate(name="host:shop.example", concurrency=3, running=1)
     assert gate.room(10, now=NOW, last=NOW) == 2
     for _ in range(2):
@@ -159,7 +159,7 @@ def test_only_http_targets_have_a_host(target: str, host: str | None) -> None:
     assert host_of(target) == host
 
 
-def test_equal_keys_of_different_clients_have_different_gates() -> None:
+def test_equal_ordering_keys_of_different_clients_have_different_gates() -> None:
     assert key_name("payments", "m-1") != key_name("billing", "m-1")
 
 

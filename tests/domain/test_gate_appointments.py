@@ -42,7 +42,7 @@ def test_no_gate_exceeds_its_rate(client: int, key: int, waiting: list[tuple[int
 
 
 @given(_RATES, _RATES, st.lists(st.integers(0, SECOND), max_size=60))
-def test_no_start_is_early_or_beyond_the_look_ahead(client: int, key: int, waiting: list[int]) -> None:
+def test_no_start_is_early_or_beyond_the_look_ahead_time(client: int, key: int, waiting: list[int]) -> None:
     gates = [rated("client:a", client), rated("key:a/k", key)]
     for after, appointment in zip(waiting, appoint([(NOW + after, gates) for after in waiting], NOW), strict=True):
         assert appointment.behind or NOW + after <= appointment.start <= NOW + after + AHEAD
@@ -130,7 +130,7 @@ def test_gates_in_any_state_pass_only_what_their_limits_allow(gates: list[Gate],
 
 
 @pytest.mark.parametrize("keys", [1, 40])
-def test_many_keys_share_a_gate_without_wasting_capacity(keys: int) -> None:
+def test_executions_of_many_ordering_keys_use_their_clients_full_rate(keys: int) -> None:
     wide = rated("client:a", 500)
     narrow = [rated(f"key:a/{n}", 20) for n in range(keys)]
     found = appoint([(NOW, [wide, narrow[n % keys]]) for n in range(200)] + [(NOW, [wide])] * 400, NOW)

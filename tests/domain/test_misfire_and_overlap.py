@@ -37,11 +37,11 @@ def test_the_last_missed_instant_runs_however_late_it_is() -> None:
     assert _decide({"ends_at": "2026-03-01T10:00:00Z"}, 100 * HOUR) == InstantDecision(runs=True)
 
 
-def test_on_missed_all_runs_every_missed_instant_in_turn() -> None:
+def test_with_on_missed_all_every_missed_instant_runs_in_turn() -> None:
     assert _decide({"on_missed": "all"}, 100 * HOUR) == InstantDecision(runs=True, successor=NINE + HOUR)
 
 
-def test_on_missed_skip_runs_an_instant_up_to_a_minute_late() -> None:
+def test_with_on_missed_skip_an_instant_up_to_a_minute_late_still_runs() -> None:
     missed = SkippedRange(first=NINE, last=NINE + HOUR, count=2, reason="missed")
     expected = InstantDecision(runs=False, skipped=(missed,), successor=NINE + 2 * HOUR)
     assert _decide({"on_missed": "skip"}, 1.5 * HOUR) == expected
@@ -51,14 +51,14 @@ def test_on_missed_skip_runs_an_instant_up_to_a_minute_late() -> None:
     )
 
 
-def test_instants_older_than_catch_up_are_missed_and_the_rest_run() -> None:
+def test_instants_past_the_catch_up_limit_are_missed_and_the_rest_run() -> None:
     missed = SkippedRange(first=NINE, last=NINE + 2 * HOUR, count=3, reason="missed")
     assert _decide({"on_missed": "all", "catch_up": "2h"}, 4.5 * HOUR) == InstantDecision(
         runs=False, skipped=(missed,), successor=NINE + 3 * HOUR
     )
 
 
-def test_instants_older_than_catch_up_are_missed_and_the_rest_coalesce() -> None:
+def test_instants_past_the_catch_up_limit_are_missed_and_others_coalesce() -> None:
     assert _decide({"catch_up": "2h"}, 4.5 * HOUR) == InstantDecision(
         runs=False,
         skipped=(
@@ -95,7 +95,7 @@ def test_an_after_completion_job_has_no_successor_yet() -> None:
     assert _decide({"after_completion": True}, 100 * HOUR) == InstantDecision(runs=True)
 
 
-def test_an_after_completion_row_past_ends_at_does_not_run() -> None:
+def test_an_after_completion_row_past_the_jobs_end_does_not_run() -> None:
     rules = parse_rules({"after_completion": True, "ends_at": "2026-03-01T09:30:00Z"})
     past = SkippedRange(first=NINE + HOUR, last=NINE + HOUR, count=1, reason="ends_at")
     found = decide_instant(recurrence(every="1h", anchor=NINE, rules=rules), rules, NINE + HOUR, NINE + HOUR)

@@ -96,7 +96,7 @@ def test_durations_and_instants_may_be_python_objects() -> None:
     assert (rules.jitter, rules.starts_at) == (timedelta(minutes=5), datetime(2026, 3, 1, tzinfo=UTC))
 
 
-def test_exclude_accepts_hundreds_of_dates_but_only_twenty_patterns() -> None:
+def test_an_exclude_rule_may_have_hundreds_of_dates_but_only_20_patterns() -> None:
     dates = [f"2026-{month:02}-{day:02}" for month in range(1, 13) for day in range(1, 29)]
     patterns = [f"* {hour} * * *" for hour in range(MOST_PATTERNS)]
     assert len(parse_rules({"exclude": dates + patterns}).exclude) == len(dates) + MOST_PATTERNS

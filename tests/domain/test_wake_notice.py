@@ -12,11 +12,11 @@ SECOND = 1_000_000
 ID = UUID("0198c5a4-7b1e-7c3a-9f52-3d1f0a6e2b47")
 
 
-def test_a_row_notice_is_parsed_into_partitions_and_instants() -> None:
+def test_a_row_notice_yields_partitions_and_instants() -> None:
     assert parse_notice(f"3@{SECOND},17@{-SECOND}") == Notice(rows=((3, SECOND), (17, -SECOND)))
 
 
-def test_a_stop_notice_is_parsed_into_the_ids_of_ended_runs() -> None:
+def test_a_stop_notice_yields_the_ids_of_ended_runs() -> None:
     assert parse_notice(f"stop {ID},nothing,{ID}") == Notice(ended=(ID.bytes, ID.bytes))
 
 
@@ -31,12 +31,12 @@ NONSENSE = "3@-99999999999999999999999 1@--5 ²@² 1@² ٣@٣ 99999@1 -3@1 3@+1 
     "payload",
     [*NONSENSE.split(), "3@" + "9" * 5000, "9" * 5000 + "@1", " 3@1", "3@1\n", "3 @1", "", "stop ", "stop " + "f" * 32],
 )
-def test_an_invalid_notice_is_parsed_as_empty(payload: str) -> None:
+def test_an_invalid_notice_yields_nothing(payload: str) -> None:
     assert parse_notice(payload) == Notice()
 
 
 @given(st.one_of(st.text(), st.from_regex(r"(stop )?([0-9²٣-]{0,30}@[0-9²٣-]{0,40},?){0,20}", fullmatch=True)))
-def test_any_payload_is_parsed_into_values_within_bounds(payload: str) -> None:
+def test_any_payload_yields_only_values_within_bounds(payload: str) -> None:
     notice = parse_notice(payload)
     assert all(0 <= partition < 32_768 and EARLIEST <= instant <= LATEST for partition, instant in notice.rows)
     assert all(len(id) == 16 for id in notice.ended)

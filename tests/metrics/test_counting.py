@@ -138,7 +138,7 @@ def test_counters_outlive_their_process_but_gauges_do_not(tmp_path: Path) -> Non
     assert [file.name for file in tmp_path.iterdir()] == [str(os.getpid())]
 
 
-def test_each_process_has_its_own_gauges_and_a_reusable_number(tmp_path: Path) -> None:
+def test_each_process_has_its_own_gauges_and_frees_its_number_on_exit(tmp_path: Path) -> None:
     def writing(room: int) -> None:
         gauges = {"pgsched_worker_room": float(room), "pgsched_worker_running": 1.0}
         Writing(Events(), Counting(Counters(), tmp_path), queue_names=dict, gauges=lambda: gauges).write()

@@ -176,7 +176,7 @@ def test_an_older_release_never_replaces_a_newer_interface(database_url: str, an
         assert is_current(connection)
 
 
-def test_newly_created_roles_make_the_database_out_of_date(database_url: str) -> None:
+def test_a_role_missing_from_the_recorded_roles_makes_migrating_necessary(database_url: str) -> None:
     with psycopg.connect(database_url) as connection:
         assert is_current(connection)
         connection.execute("update pgsched_internal.facts set value = replace(value, 'pgsched_reader', '')")

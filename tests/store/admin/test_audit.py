@@ -46,7 +46,7 @@ def test_each_verb_logs_the_given_actor(db: Connection, verb: str) -> None:
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_without_an_actor_each_verb_logs_the_current_role(db: Connection, verb: str) -> None:
+def test_each_verb_logs_the_current_role_if_no_actor_is_given(db: Connection, verb: str) -> None:
     job = schedule(db, every="1 hour")
     name, arguments = VERBS[verb]
     call(db, verb, **{name: str(job)}, **arguments)
@@ -69,7 +69,7 @@ def test_resuming_logs_the_note(db: Connection) -> None:
     assert found == ("ann", {"note": "open again"})
 
 
-def test_rescheduling_logs_the_old_and_new_fire_at(db: Connection) -> None:
+def test_rescheduling_logs_the_old_and_new_fire_times(db: Connection) -> None:
     id = schedule(db, fire_at="2030-01-01Z")
     call(db, "edit", id=id, changes={"fire_at": "2040-01-01T00:00:00Z"}, actor="ann")
     actor, action, before, after = row(db, "select actor, action, before, after from pgsched.audit_log")
@@ -119,7 +119,7 @@ def wrote(db: Connection, *, days: Sequence[int]) -> None:
 
 
 @pytest.mark.parametrize(("kept", "left"), [(400, ["399", "1"]), (365, ["1"]), (0, ["900", "401", "401", "399", "1"])])
-async def test_audit_entries_are_deleted_after_audit_days(
+async def test_audit_entries_older_than_the_audit_days_setting_are_deleted(
     db: Connection, store_url: str, kept: int, left: list[str]
 ) -> None:
     db.execute("update pgsched.installation set audit_days = %s", [kept])

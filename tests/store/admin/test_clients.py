@@ -174,7 +174,7 @@ def test_the_previous_secret_stays_valid_for_a_day_after_a_rotation(db: Connecti
     assert column(db, "select hint from pgsched.signing_secrets('shop')") == ["whsec_…AAAA", "whsec_…LaSw"]
 
 
-def test_rotating_with_keep_for_zero_invalidates_previous_secrets(db: Connection) -> None:
+def test_rotating_with_a_zero_keep_for_time_invalidates_previous_secrets(db: Connection) -> None:
     rotate(db, SECRET)
     rotate(db, OTHER)
     rotate(db, keep_for="0")
@@ -195,7 +195,7 @@ def test_expired_signing_secrets_are_not_listed(db: Connection) -> None:
 
 
 @pytest.mark.parametrize("keep_for", ["-1 second", "367 days"])
-def test_a_negative_or_overlong_keep_for_is_refused(db: Connection, keep_for: str) -> None:
+def test_a_negative_or_overlong_keep_for_time_is_refused(db: Connection, keep_for: str) -> None:
     with refused("PS000", hint="24 hours"):
         rotate(db, keep_for=keep_for)
 

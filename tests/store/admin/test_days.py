@@ -98,7 +98,7 @@ async def test_dropping_a_day_is_postponed_during_a_settling_transaction(
         finish(db, schedule(db))
 
 
-async def test_a_day_older_than_history_days_is_dropped(db: Connection, link: Link, old_day: str) -> None:
+async def test_a_day_older_than_the_history_days_setting_is_dropped(db: Connection, link: Link, old_day: str) -> None:
     db.execute("select pgsched.set_installation('{\"history_days\": 3650}')")
     await service(link).turn()
     assert old_day in column(db, NAMES)

@@ -76,7 +76,7 @@ def test_a_day_replicated_during_a_history_read_is_attached_later(applying: Conn
     assert column(applying, DAYS, [True]) == ["history_20950101", "history_20950102"]
 
 
-def test_a_day_dropped_during_a_history_read_is_dropped_later(applying: Connection, store_url: str) -> None:
+def test_a_day_the_publisher_drops_during_a_history_read_is_dropped_later(applying: Connection, store_url: str) -> None:
     applying.execute(ADD, ["history_20950101"])
     applying.execute(ADD, ["history_20950102"])
     with reading(store_url):
@@ -108,7 +108,7 @@ def test_a_replicated_queues_tables_are_created_and_dropped(applying: Connection
     assert value(applying, "select to_regclass('pgsched_internal.watch_4') is null")
 
 
-def test_a_queue_dropped_during_an_executions_read_is_dropped_later(applying: Connection, store_url: str) -> None:
+def test_a_queue_the_publisher_drops_during_a_read_is_dropped_later(applying: Connection, store_url: str) -> None:
     applying.execute("insert into pgsched.queues (name, first_partition) values ('orders', 80)")
     with psycopg.connect(store_url) as reader:
         reader.execute("select count(*) from pgsched.executions")

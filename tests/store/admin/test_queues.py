@@ -74,7 +74,7 @@ def test_creating_a_queue_and_scheduling_do_not_block_each_other(db: Connection,
     assert value(db, "select count(*) from pgsched.executions") == 2
 
 
-def test_keys_jobs_and_batches_go_to_the_given_queues_partitions(db: Connection) -> None:
+def test_executions_jobs_and_batches_go_to_the_given_queues_partitions(db: Connection) -> None:
     first = queue(db, "orders")
     schedule(db, queue="orders", key="k", ordering_key="o")
     planned(db, schedule(db, queue="orders", every="1 hour"))
@@ -328,7 +328,7 @@ def test_scheduling_works_in_one_queue_while_another_queue_is_full(db: Connectio
     assert value(db, "select count(*) from pgsched.executions") == 2
 
 
-def test_scheduling_a_waiting_key_in_a_full_queue_replaces_the_row(db: Connection) -> None:
+def test_scheduling_a_key_again_in_a_full_queue_replaces_its_execution(db: Connection) -> None:
     id = schedule(db, key="k")
     fill(db, "default")
     assert schedule(db, key="k", payload={"n": 2}) == id
@@ -354,7 +354,7 @@ def test_a_full_queue_accepts_outcome_notifications(db: Connection) -> None:
         schedule(db)
 
 
-def test_a_client_cannot_bypass_max_waiting_with_pgsched_unbounded(db: Connection, database_url: str) -> None:
+def test_a_client_cannot_bypass_max_waiting_limits_with_pgsched_unbounded(db: Connection, database_url: str) -> None:
     role = login_role(db, "pgsched_client")
     db.execute("insert into pgsched.clients (client_id, database_role) values ('payments', %s)", [role])
     fill(db, "default")
@@ -365,7 +365,7 @@ def test_a_client_cannot_bypass_max_waiting_with_pgsched_unbounded(db: Connectio
     db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
 
 
-def test_removing_max_waiting_but_not_raising_it_reopens_a_full_queue(db: Connection) -> None:
+def test_a_full_queue_reopens_if_its_limit_is_removed_but_not_if_raised(db: Connection) -> None:
     db.execute("update pgsched.queues set max_waiting = 10, full_since = now()")
     call(db, "set_queue", name="default", changes={"max_waiting": 20})
     assert value(db, "select full_since from pgsched.queues") is not None
@@ -375,7 +375,7 @@ def test_removing_max_waiting_but_not_raising_it_reopens_a_full_queue(db: Connec
 
 @pytest.mark.parametrize(("notify", "unbounded"), [("told", "off"), ("off", "on"), ("told", "on")])
 @pytest.mark.parametrize("way", [one_by_one, keyed, held, plain])
-def test_a_client_cannot_bypass_max_waiting_with_session_settings(
+def test_a_client_cannot_bypass_max_waiting_limits_with_session_settings(
     db: Connection, database_url: str, way: Any, notify: str, unbounded: str
 ) -> None:
     schedule(db, key="k")
