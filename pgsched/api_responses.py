@@ -12,7 +12,7 @@ import msgspec
 
 from pgsched.domain.duration import format_duration
 from pgsched.domain.schedule import Fire
-from pgsched.store.lookup.row_types import JobRow, Json, LastOutcome
+from pgsched.store.lookup.row_types import JobRow, Json, LastOutcome, UsualDuration
 from pgsched.store.lookup.throughput import Done
 from pgsched.store.schedule.calls import Outcome
 
@@ -100,9 +100,11 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobDetail(Job, frozen=True, kw_only=True):
-    """A recurring definition, and when it fires next. ``fire_at`` is null unless the job is active."""
+    """A recurring definition, when it fires next, and how long it usually takes. ``fire_at`` is null unless the job is
+    active, and ``usual_duration`` until it has succeeded."""
 
     fire_at: datetime | None
+    usual_duration: UsualDuration | None
 
 
 class Preview(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,8 +125,8 @@ def job_of(row: JobRow, last_outcomes: list[LastOutcome] | None = None) -> Job:
     return Job(**_of_job(row), last_outcomes=last_outcomes)
 
 
-def job_detail(row: JobRow, fire_at: datetime | None) -> JobDetail:
-    return JobDetail(**_of_job(row), fire_at=fire_at)
+def job_detail(row: JobRow, fire_at: datetime | None, usual: UsualDuration | None) -> JobDetail:
+    return JobDetail(**_of_job(row), fire_at=fire_at, usual_duration=usual)
 
 
 def page_of(found: list[_Item], limit: int, after: Callable[[_Item], object]) -> Page[_Item]:

@@ -329,7 +329,7 @@ end $$;
 --
 -- instants is the number of skipped instants that a row stands for, from scheduled_for to last_scheduled_for. plan is 0
 -- for a run of a backfill, and null for a triggered run. A failed row with dealt_with_at was either replayed as another
--- execution or discarded.
+-- execution or discarded. began_at, seconds and worker describe the last attempt, if its times are known.
 --
 -- The index of failed rows begins with the id, so that it serves queries for one client and for all clients. Thanks to
 -- its other columns, such queries need not read the rows.
@@ -339,12 +339,15 @@ create table pgsched.history (
   scheduled_for timestamptz not null,
   last_scheduled_for timestamptz,
   created_at    timestamptz not null,
+  began_at      timestamptz,
   instants      bigint,
   settled_in    bigint not null default txid_current(),
   id            uuid not null,
   job_id        uuid,
   status        pgsched.execution_status not null,
   plan          integer,
+  worker        integer,
+  seconds       real,
   partition     smallint not null,
   attempt       smallint not null,
   status_code   smallint,

@@ -47,7 +47,7 @@ from pgsched.store.jobs import edits
 from pgsched.store.lookup import executions_and_jobs
 from pgsched.store.lookup.executions_and_jobs import planned_instant
 from pgsched.store.lookup.filters import ExecutionFilter, JobFilter
-from pgsched.store.lookup.row_types import MOST_OUTCOMES, EditPreview, Execution, JobRow
+from pgsched.store.lookup.row_types import MOST_OUTCOMES, USUALLY, EditPreview, Execution, JobRow
 
 LastOutcomes = Annotated[
     int,
@@ -254,7 +254,9 @@ async def preview_spec(data: JSONBody[PreviewSpec], database: Pooled) -> Preview
 async def _in_detail(connection: AsyncConnection[Any], job_id: UUID, unless: str | None = None) -> Response[JobDetail]:
     """The job with its ETag, or 304 if ``unless`` contains that ETag."""
     row = await executions_and_jobs.get_job(connection, job_id)
-    return tagged(job_detail(row, await next_instant(connection, row)), version_of_job(row.updated_at), unless)
+    last = await executions_and_jobs.last_outcomes(connection, [job_id], USUALLY)
+    detail = job_detail(row, await next_instant(connection, row), executions_and_jobs.usual_duration(last[job_id]))
+    return tagged(detail, version_of_job(row.updated_at), unless)
 
 
 async def next_instant(connection: AsyncConnection[Any], job: JobRow) -> datetime | None:

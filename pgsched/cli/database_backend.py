@@ -30,7 +30,7 @@ from pgsched.store.lookup.clauses import SortOrder
 from pgsched.store.lookup.event_feed import horizon, list_events
 from pgsched.store.lookup.filters import DeadLetterFilter, EventFilter, ExecutionFilter, JobFilter, filter_json
 from pgsched.store.lookup.named import Kind, id_of
-from pgsched.store.lookup.row_types import DeadLetter, EditPreview, Event, Execution
+from pgsched.store.lookup.row_types import USUALLY, DeadLetter, EditPreview, Event, Execution
 from pgsched.store.schedule import calls
 from pgsched.store.schedule import edits as schedule_edits
 from pgsched.store.schedule.schedule_parameters import request_of
@@ -151,7 +151,8 @@ class DatabaseBackend:
         """Returns a job, with the instant of its waiting execution."""
         row = await executions_and_jobs.get_job(self._connection, id)
         planned, _ = await executions_and_jobs.planned_instant(self._connection, id)
-        return job_detail(row, planned)
+        last = await executions_and_jobs.last_outcomes(self._connection, [id], USUALLY)
+        return job_detail(row, planned, executions_and_jobs.usual_duration(last[id]))
 
     async def change_job(self, id: UUID, changes: Mapping[str, Any], *, force: bool) -> tuple[bool, datetime | None]:
         """Returns whether anything changed, and when the job fires next."""

@@ -26,7 +26,19 @@ from pgsched.cli.parameters import instant, label
 from pgsched.cli.why import reasons
 from pgsched.domain.states import STATUSES
 
-_COLUMNS = ("id", "client", "key", "status", "fire_at", "attempt", "finished_at", "target", "held_by", "reason")
+_COLUMNS = (
+    "id",
+    "client",
+    "key",
+    "status",
+    "fire_at",
+    "attempt",
+    "finished_at",
+    "duration",
+    "target",
+    "held_by",
+    "reason",
+)
 _BLOCKED_COLUMNS = ("client", "ordering_key", "queue", "waiting", "blocked_at", "execution_id", "reason")
 
 executions = CommandGroup("executions")

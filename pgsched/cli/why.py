@@ -71,10 +71,10 @@ def reasons(
 
 
 def _who_has_it(row: Execution) -> str:
-    if row.lease_owner is None:
+    if row.worker is None:
         who = "A consumer has it, or its target responded with 202 and will complete it"
     else:
-        who = f"Worker {row.lease_owner} has it"
+        who = f"Worker {row.worker} has it"
     return f"{who}; the lease expires at {_at(row.lease_expires_at)} unless it is renewed."
 
 

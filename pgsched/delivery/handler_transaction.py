@@ -8,6 +8,7 @@ Nothing that a handler leaves behind affects the next handler: each handler gets
 pooled session is reset before its next use.
 """
 
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -22,10 +23,10 @@ from pgsched.domain.execution_options import parse_options
 from pgsched.errors import StaleLease
 from pgsched.store.core.session_settings import KEPT_ALIVE, clear_handler, pin_handler
 from pgsched.store.core.sql import statement
-from pgsched.store.core.wire import register_arrays
+from pgsched.store.core.wire import LONG_AGO, register_arrays
 from pgsched.store.gates.ordering import let_next_at_commit
 from pgsched.store.live import executions
-from pgsched.store.live.executions import Finished, Group
+from pgsched.store.live.executions import Finished, Group, Times
 
 
 class TransactionalCompletion:
@@ -55,9 +56,10 @@ class TransactionalCompletion:
             self._opened = True
             await self._pool.open()
         async with self._pool.connection() as session, _own(session) as connection, connection.transaction():
+            started = time.monotonic()
             yield connection
             await session.execute(statement("live/set_search_path"))
-            if await _settle(session, execution) != 1:
+            if await _settle(session, execution, Times(LONG_AGO, time.monotonic() - started)) != 1:
                 raise StaleLease(f"execution {execution.id.hex()} was leased again while its handler was running")
             await session.execute(statement("live/restore_search_path"))
 
@@ -82,13 +84,13 @@ async def _configure(session: AsyncConnection[Any]) -> None:
     await pin_handler(session)
 
 
-async def _settle(connection: AsyncConnection[Any], execution: ClaimedExecution) -> int:
+async def _settle(connection: AsyncConnection[Any], execution: ClaimedExecution, times: Times) -> int:
     """Settles the execution. Returns the number of rows settled, which is 0 if another worker has the lease."""
     if parse_options(execution.options).on_success is None:
         groups = {execution.partition: Group([execution.id], [execution.token])}
-        [answer] = await executions.settle_succeeded(connection, None, groups)
+        [answer] = await executions.settle_succeeded(connection, None, groups, times)
     else:
-        end = Finished(execution.id, execution.token, "succeeded", None, None, None, 0.0)
+        end = Finished(execution.id, execution.token, "succeeded", None, None, None, times)
         answer = await executions.settle_finished(connection, execution.partition, [end])
     if execution.ordering_key is not None:
         await let_next_at_commit(connection, execution.partition, execution.client_id, execution.ordering_key)

@@ -74,6 +74,22 @@ async def test_jobs_are_listed_with_their_last_outcomes(api: httpx.AsyncClient, 
     assert (await api.get("/v1/jobs?last_outcomes=11")).status_code == 400
 
 
+async def test_a_job_is_returned_with_its_usual_duration(api: httpx.AsyncClient, db: Connection) -> None:
+    job = await create(api)
+    assert (await api.get(f"/v1/jobs/{job}")).json()["usual_duration"] is None
+    db.execute(
+        "insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, status, partition, attempt,"
+        " client_id, target, job_id, began_at, seconds) select now(), now(), now() - n * interval '1 hour', now(),"
+        " pgsched_internal.new_id(), case when n = 21 then 'failed' else 'succeeded' end::pgsched.execution_status, 0,"
+        " 1, 'default', 'notify:a', %s, now(), case when n = 21 then 900 else n end from generate_series(1, 21) n",
+        [job],
+    )
+    found = (await api.get(f"/v1/jobs/{job}")).json()
+    assert found["usual_duration"] == {"p50": "PT10S", "p95": "PT19S", "runs": 20}
+    [last] = (await api.get("/v1/jobs?last_outcomes=1")).json()["items"][0]["last_outcomes"]
+    assert last["duration"] == "PT1S"
+
+
 async def test_jobs_can_be_filtered_by_client_state_and_key(api: httpx.AsyncClient) -> None:
     wanted = await create(api, client="shop", key="a")
     for body in ({"client": "shop", "key": "b"}, {"client": "other", "key": "a"}):

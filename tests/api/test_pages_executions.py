@@ -57,6 +57,17 @@ def test_a_timeline_lists_waits_and_attempts_in_order() -> None:
     ]
 
 
+def test_a_timeline_shows_when_the_successful_attempt_began() -> None:
+    began = {"began_at": NOON + timedelta(seconds=30), "duration": timedelta(seconds=9), "worker": 3}
+    ended = row(status="succeeded", attempt=2, finished_at=NOON + timedelta(seconds=40), **began)
+    assert told(ended, attempts=[attempt(1, seconds=5)])[2:] == [
+        (4.5, "Attempt 1 on worker 3 failed"),
+        (5, "Waited for attempt 2"),
+        (30, "Attempt 2 on worker 3 succeeded"),
+        (40, "Succeeded in attempt 2"),
+    ]
+
+
 def test_a_timeline_splits_the_waiting_time_by_gate() -> None:
     waits = (
         b'[{"held_by": "client:shop", "since": "2026-03-01T12:00:01Z", "until": "2026-03-01T12:00:03+00:00"},'
@@ -101,7 +112,7 @@ def test_a_timeline_includes_dependencies_and_edits() -> None:
         ({"fire_at": NOON + timedelta(hours=1)}, "Waits until it is due"),
         ({"status": "retrying", "attempt": 1, "fire_at": NOON + timedelta(hours=1)}, "Waits until attempt 2 is due"),
         ({}, "Due, and nothing on record holds it back"),
-        ({"status": "running", "attempt": 1, "lease_owner": 7}, "Attempt 1 is running on worker 7"),
+        ({"status": "running", "attempt": 1, "worker": 7}, "Attempt 1 is running on worker 7"),
         ({"status": "running", "attempt": 1}, "Attempt 1 is with a consumer or the target"),
         ({"status": "failed", "finished_at": NOON}, "Failed"),
     ],

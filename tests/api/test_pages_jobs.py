@@ -92,6 +92,19 @@ async def test_job_pages_show_upcoming_fire_times_and_past_runs(page: httpx.Asyn
     assert "No active job matches" in (await page.get("/jobs/week?client=other")).text
 
 
+async def test_the_job_page_shows_how_long_its_runs_took(page: httpx.AsyncClient, db: Connection) -> None:
+    id = schedule(db, client="shop", cron="30 4 * * *")
+    finish(db, planned(db, id))
+    assert "successful run" not in (await page.get(f"/jobs/{id}")).text
+    db.execute("update pgsched.history set began_at = now(), seconds = 1.5, worker = 7")
+    shown = (await page.get(f"/jobs/{id}")).text
+    assert "half took at most 1.5 s, 95% at most 1.5 s" in shown
+    assert shown.count("<rect") == 1
+    [run] = re.findall(r'href="(/executions/[0-9a-f-]{36})"', shown)[:1]
+    execution = (await page.get(run)).text
+    assert ("for 1.5 s" in execution, 'href="/workers/7"' in execution) == (True, True)
+
+
 async def test_a_job_edit_can_be_previewed_and_saved(page: httpx.AsyncClient, db: Connection) -> None:
     options = {"headers": {"X-Token": "hush"}}
     id = schedule(db, client="shop", cron="0 9 * * *", key="report", options=options, payload='{"a": 1.50}')

@@ -96,7 +96,7 @@ def test_the_why_command_explains_a_held_execution_without_a_gate() -> None:
 
 def test_the_why_command_names_a_running_executions_lease_holder() -> None:
     running = {"status": "running", "lease_expires_at": NOON}
-    assert reasons(_execution(**running, lease_owner=7), AT_NOON)[0].startswith("Worker 7 has it")
+    assert reasons(_execution(**running, worker=7), AT_NOON)[0].startswith("Worker 7 has it")
     assert reasons(_execution(**running), AT_NOON)[0].startswith("A consumer has it, or its target responded with 202")
 
 

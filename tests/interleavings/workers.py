@@ -17,7 +17,7 @@ from pgsched.store.core.wire import LONG_AGO, to_instant
 from pgsched.store.gates import gates
 from pgsched.store.live import executions, reaping, recorded_starts
 from pgsched.store.live.claimed_row_recheck import Recall, recall
-from pgsched.store.live.executions import Group, Lease, PartitionShare
+from pgsched.store.live.executions import Group, Lease, PartitionShare, Times
 from pgsched.store.live.reaping import ReapRange
 from pgsched.store.live.settle_locks import still_leased
 from pgsched.worker.gates.admission import Admission
@@ -162,7 +162,7 @@ async def record(actor: Actor, row: ClaimedExecution, ends: str) -> bool:
         case "succeeded":
             batch.succeed(row, None)
         case _:
-            batch.finish(row, "failed", 0.1, counts=False, reason="503", retryable=ends == "retried")
+            batch.finish(row, "failed", Times(0, 0.1), counts=False, reason="503", retryable=ends == "retried")
     async with actor.connection.transaction():
         settled = await settle(actor.connection, batch)
         actor.knows.append(tuple(settled.outcomes))

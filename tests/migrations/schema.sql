@@ -197,29 +197,32 @@ column pgsched.history.02 fire_at timestamp with time zone not null
 column pgsched.history.03 scheduled_for timestamp with time zone not null
 column pgsched.history.04 last_scheduled_for timestamp with time zone
 column pgsched.history.05 created_at timestamp with time zone not null
-column pgsched.history.06 instants bigint
-column pgsched.history.07 settled_in bigint not null default txid_current()
-column pgsched.history.08 id uuid not null
-column pgsched.history.09 job_id uuid
-column pgsched.history.10 status pgsched.execution_status not null
-column pgsched.history.11 plan integer
-column pgsched.history.12 partition smallint not null
-column pgsched.history.13 attempt smallint not null
-column pgsched.history.14 status_code smallint
-column pgsched.history.15 awaited boolean
-column pgsched.history.16 client_id text not null
-column pgsched.history.17 target text not null
-column pgsched.history.18 payload jsonb
-column pgsched.history.19 options jsonb
-column pgsched.history.20 key text
-column pgsched.history.21 ordering_key text
-column pgsched.history.22 result jsonb
-column pgsched.history.23 reason text
-column pgsched.history.24 replayed_as uuid
-column pgsched.history.25 dealt_with_at timestamp with time zone
-column pgsched.history.26 dealt_with_by text
-column pgsched.history.27 labels jsonb
-column pgsched.history.28 waits jsonb
+column pgsched.history.06 began_at timestamp with time zone
+column pgsched.history.07 instants bigint
+column pgsched.history.08 settled_in bigint not null default txid_current()
+column pgsched.history.09 id uuid not null
+column pgsched.history.10 job_id uuid
+column pgsched.history.11 status pgsched.execution_status not null
+column pgsched.history.12 plan integer
+column pgsched.history.13 worker integer
+column pgsched.history.14 seconds real
+column pgsched.history.15 partition smallint not null
+column pgsched.history.16 attempt smallint not null
+column pgsched.history.17 status_code smallint
+column pgsched.history.18 awaited boolean
+column pgsched.history.19 client_id text not null
+column pgsched.history.20 target text not null
+column pgsched.history.21 payload jsonb
+column pgsched.history.22 options jsonb
+column pgsched.history.23 key text
+column pgsched.history.24 ordering_key text
+column pgsched.history.25 result jsonb
+column pgsched.history.26 reason text
+column pgsched.history.27 replayed_as uuid
+column pgsched.history.28 dealt_with_at timestamp with time zone
+column pgsched.history.29 dealt_with_by text
+column pgsched.history.30 labels jsonb
+column pgsched.history.31 waits jsonb
 column pgsched.installation.01 name text not null default 'installation'::text
 column pgsched.installation.02 history_days integer not null default 30
 column pgsched.installation.03 audit_days integer not null default 400
@@ -329,13 +332,15 @@ column pgsched.status.15 result jsonb
 column pgsched.status.16 reason text
 column pgsched.status.17 options jsonb
 column pgsched.status.18 ordering_key text
-column pgsched.status.19 lease_owner integer
-column pgsched.status.20 lease_expires_at timestamp with time zone
-column pgsched.status.21 instants bigint
-column pgsched.status.22 last_scheduled_for timestamp with time zone
-column pgsched.status.23 held_by text
-column pgsched.status.24 labels jsonb
-column pgsched.status.25 waits jsonb
+column pgsched.status.19 worker integer
+column pgsched.status.20 began_at timestamp with time zone
+column pgsched.status.21 duration interval
+column pgsched.status.22 lease_expires_at timestamp with time zone
+column pgsched.status.23 instants bigint
+column pgsched.status.24 last_scheduled_for timestamp with time zone
+column pgsched.status.25 held_by text
+column pgsched.status.26 labels jsonb
+column pgsched.status.27 waits jsonb
 column pgsched.undeliverable.01 needs text
 column pgsched.undeliverable.02 held bigint
 column pgsched.undeliverable.03 workers integer[]
@@ -396,13 +401,15 @@ column pgsched_internal.ended.15 result jsonb
 column pgsched_internal.ended.16 reason text
 column pgsched_internal.ended.17 options jsonb
 column pgsched_internal.ended.18 ordering_key text
-column pgsched_internal.ended.19 lease_owner integer
-column pgsched_internal.ended.20 lease_expires_at timestamp with time zone
-column pgsched_internal.ended.21 instants bigint
-column pgsched_internal.ended.22 last_scheduled_for timestamp with time zone
-column pgsched_internal.ended.23 held_by text
-column pgsched_internal.ended.24 labels jsonb
-column pgsched_internal.ended.25 waits jsonb
+column pgsched_internal.ended.19 worker integer
+column pgsched_internal.ended.20 began_at timestamp with time zone
+column pgsched_internal.ended.21 seconds real
+column pgsched_internal.ended.22 lease_expires_at timestamp with time zone
+column pgsched_internal.ended.23 instants bigint
+column pgsched_internal.ended.24 last_scheduled_for timestamp with time zone
+column pgsched_internal.ended.25 held_by text
+column pgsched_internal.ended.26 labels jsonb
+column pgsched_internal.ended.27 waits jsonb
 column pgsched_internal.ends_to_mark.01 execution_id uuid not null
 column pgsched_internal.ends_to_mark.02 after_id uuid not null
 column pgsched_internal.ends_to_mark.03 noted_at timestamp with time zone not null default clock_timestamp()
@@ -447,30 +454,33 @@ column pgsched_internal.kept_dead_letters.02 fire_at timestamp with time zone no
 column pgsched_internal.kept_dead_letters.03 scheduled_for timestamp with time zone not null
 column pgsched_internal.kept_dead_letters.04 last_scheduled_for timestamp with time zone
 column pgsched_internal.kept_dead_letters.05 created_at timestamp with time zone not null
-column pgsched_internal.kept_dead_letters.06 instants bigint
-column pgsched_internal.kept_dead_letters.07 settled_in bigint not null
-column pgsched_internal.kept_dead_letters.08 id uuid not null
-column pgsched_internal.kept_dead_letters.09 job_id uuid
-column pgsched_internal.kept_dead_letters.10 status pgsched.execution_status not null
-column pgsched_internal.kept_dead_letters.11 plan integer
-column pgsched_internal.kept_dead_letters.12 partition smallint not null
-column pgsched_internal.kept_dead_letters.13 attempt smallint not null
-column pgsched_internal.kept_dead_letters.14 status_code smallint
-column pgsched_internal.kept_dead_letters.15 awaited boolean
-column pgsched_internal.kept_dead_letters.16 client_id text not null
-column pgsched_internal.kept_dead_letters.17 target text not null
-column pgsched_internal.kept_dead_letters.18 payload jsonb
-column pgsched_internal.kept_dead_letters.19 options jsonb
-column pgsched_internal.kept_dead_letters.20 key text
-column pgsched_internal.kept_dead_letters.21 ordering_key text
-column pgsched_internal.kept_dead_letters.22 result jsonb
-column pgsched_internal.kept_dead_letters.23 reason text
-column pgsched_internal.kept_dead_letters.24 replayed_as uuid
-column pgsched_internal.kept_dead_letters.25 dealt_with_at timestamp with time zone
-column pgsched_internal.kept_dead_letters.26 dealt_with_by text
-column pgsched_internal.kept_dead_letters.27 labels jsonb
-column pgsched_internal.kept_dead_letters.28 waits jsonb
-column pgsched_internal.kept_dead_letters.29 tries jsonb not null
+column pgsched_internal.kept_dead_letters.06 began_at timestamp with time zone
+column pgsched_internal.kept_dead_letters.07 instants bigint
+column pgsched_internal.kept_dead_letters.08 settled_in bigint not null
+column pgsched_internal.kept_dead_letters.09 id uuid not null
+column pgsched_internal.kept_dead_letters.10 job_id uuid
+column pgsched_internal.kept_dead_letters.11 status pgsched.execution_status not null
+column pgsched_internal.kept_dead_letters.12 plan integer
+column pgsched_internal.kept_dead_letters.13 worker integer
+column pgsched_internal.kept_dead_letters.14 seconds real
+column pgsched_internal.kept_dead_letters.15 partition smallint not null
+column pgsched_internal.kept_dead_letters.16 attempt smallint not null
+column pgsched_internal.kept_dead_letters.17 status_code smallint
+column pgsched_internal.kept_dead_letters.18 awaited boolean
+column pgsched_internal.kept_dead_letters.19 client_id text not null
+column pgsched_internal.kept_dead_letters.20 target text not null
+column pgsched_internal.kept_dead_letters.21 payload jsonb
+column pgsched_internal.kept_dead_letters.22 options jsonb
+column pgsched_internal.kept_dead_letters.23 key text
+column pgsched_internal.kept_dead_letters.24 ordering_key text
+column pgsched_internal.kept_dead_letters.25 result jsonb
+column pgsched_internal.kept_dead_letters.26 reason text
+column pgsched_internal.kept_dead_letters.27 replayed_as uuid
+column pgsched_internal.kept_dead_letters.28 dealt_with_at timestamp with time zone
+column pgsched_internal.kept_dead_letters.29 dealt_with_by text
+column pgsched_internal.kept_dead_letters.30 labels jsonb
+column pgsched_internal.kept_dead_letters.31 waits jsonb
+column pgsched_internal.kept_dead_letters.32 tries jsonb not null
 column pgsched_internal.keys.01 client_id pgsched_internal.client_id not null
 column pgsched_internal.keys.02 key pgsched_internal.key not null
 column pgsched_internal.keys.03 id uuid not null
@@ -494,13 +504,15 @@ column pgsched_internal.live.15 result jsonb
 column pgsched_internal.live.16 reason text
 column pgsched_internal.live.17 options jsonb
 column pgsched_internal.live.18 ordering_key text
-column pgsched_internal.live.19 lease_owner integer
-column pgsched_internal.live.20 lease_expires_at timestamp with time zone
-column pgsched_internal.live.21 instants bigint
-column pgsched_internal.live.22 last_scheduled_for timestamp with time zone
-column pgsched_internal.live.23 held_by text
-column pgsched_internal.live.24 labels jsonb
-column pgsched_internal.live.25 waits jsonb
+column pgsched_internal.live.19 worker integer
+column pgsched_internal.live.20 began_at timestamp with time zone
+column pgsched_internal.live.21 seconds real
+column pgsched_internal.live.22 lease_expires_at timestamp with time zone
+column pgsched_internal.live.23 instants bigint
+column pgsched_internal.live.24 last_scheduled_for timestamp with time zone
+column pgsched_internal.live.25 held_by text
+column pgsched_internal.live.26 labels jsonb
+column pgsched_internal.live.27 waits jsonb
 column pgsched_internal.locks.01 name text not null
 column pgsched_internal.orderings.01 partition smallint not null
 column pgsched_internal.results_to_record.01 id uuid not null default gen_random_uuid()
@@ -992,7 +1004,7 @@ function pgsched_internal.edit_execution(uuid,jsonb,text,text) returns boolean v
 function pgsched_internal.edit_job(uuid,jsonb,text,text,boolean) returns boolean volatility v parallel u
 function pgsched_internal.edited(pgsched.jobs,jsonb) returns pgsched.jobs volatility s parallel u
 function pgsched_internal.edited_execution(pgsched.executions,jsonb) returns pgsched.executions volatility s parallel u
-function pgsched_internal.end_execution(pgsched.executions,pgsched.execution_status,text,timestamp with time zone,bigint,smallint,jsonb,boolean,boolean) returns pgsched.execution_status volatility v parallel u
+function pgsched_internal.end_execution(pgsched.executions,pgsched.execution_status,text,timestamp with time zone,bigint,smallint,jsonb,boolean,boolean,timestamp with time zone,double precision) returns pgsched.execution_status volatility v parallel u
 function pgsched_internal.end_if_late(smallint,uuid) returns boolean volatility v parallel u set lock_timeout=5ms
 function pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean,boolean) returns boolean volatility v parallel u
 function pgsched_internal.end_overdue(integer) returns bigint volatility v parallel u
@@ -1580,8 +1592,8 @@ grant execute on pgsched_internal.edited(pgsched.jobs,jsonb) to pgsched_api
 grant execute on pgsched_internal.edited(pgsched.jobs,jsonb) to pgsched_worker
 grant execute on pgsched_internal.edited_execution(pgsched.executions,jsonb) to pgsched_api
 grant execute on pgsched_internal.edited_execution(pgsched.executions,jsonb) to pgsched_worker
-grant execute on pgsched_internal.end_execution(pgsched.executions,pgsched.execution_status,text,timestamp with time zone,bigint,smallint,jsonb,boolean,boolean) to pgsched_api
-grant execute on pgsched_internal.end_execution(pgsched.executions,pgsched.execution_status,text,timestamp with time zone,bigint,smallint,jsonb,boolean,boolean) to pgsched_worker
+grant execute on pgsched_internal.end_execution(pgsched.executions,pgsched.execution_status,text,timestamp with time zone,bigint,smallint,jsonb,boolean,boolean,timestamp with time zone,double precision) to pgsched_api
+grant execute on pgsched_internal.end_execution(pgsched.executions,pgsched.execution_status,text,timestamp with time zone,bigint,smallint,jsonb,boolean,boolean,timestamp with time zone,double precision) to pgsched_worker
 grant execute on pgsched_internal.end_if_late(smallint,uuid) to pgsched_api
 grant execute on pgsched_internal.end_if_late(smallint,uuid) to pgsched_worker
 grant execute on pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean,boolean) to pgsched_api
@@ -2458,7 +2470,7 @@ comment on pgsched_internal.edit_execution(uuid,jsonb,text,text) is 'Changes the
 comment on pgsched_internal.edit_job(uuid,jsonb,text,text,boolean) is 'Changes the given fields of a job, and its waiting row. Running executions continue unchanged. An invalid job becomes active, and so does a finished job whose schedule was changed; a paused job stays paused. Called by pgsched.edit.'
 comment on pgsched_internal.edited(pgsched.jobs,jsonb) is 'The job as it would be after pgsched.edit. Writes nothing.'
 comment on pgsched_internal.edited_execution(pgsched.executions,jsonb) is 'An execution as it would be after pgsched.edit. Writes nothing.'
-comment on pgsched_internal.end_execution(pgsched.executions,pgsched.execution_status,text,timestamp with time zone,bigint,smallint,jsonb,boolean,boolean) is 'Ends an execution whose row the caller has deleted: writes it to history, unless its client does not keep such ends, and does what follows from the end. Returns the status. For a run of a job, last_scheduled_for and instants describe the further instants that the end covers. begun is false if a claim counted an attempt that never began. lets_next is true if this call must also give the next execution of the ordering key its turn.'
+comment on pgsched_internal.end_execution(pgsched.executions,pgsched.execution_status,text,timestamp with time zone,bigint,smallint,jsonb,boolean,boolean,timestamp with time zone,double precision) is 'Ends an execution whose row the caller has deleted: writes it to history, unless its client does not keep such ends, and does what follows from the end. Returns the status. For a run of a job, last_scheduled_for and instants describe the further instants that the end covers. begun is false if a claim counted an attempt that never began. lets_next is true if this call must also give the next execution of the ordering key its turn. began_at and seconds are the last attempt''s times, if they are known.'
 comment on pgsched_internal.end_if_late(smallint,uuid) is 'Ends an execution that a gate holds, if its time is over. True if it was ended. Null if its time is not over, or if it could not be ended and was held because of an error. False if another transaction has locked something that its end needs.'
 comment on pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean,boolean) is 'Moves a locked execution to history and does what follows from its end, as a worker''s settle does. tried is false if its last attempt did not take place. Returns false, and changes nothing, if another row that the end writes is locked; if waits is true, it first waits a moment for that row.'
 comment on pgsched_internal.end_overdue(integer) is 'Ends executions that a gate has held beyond their relevant_for or deadline, up to a limit. Returns how many it ended.'

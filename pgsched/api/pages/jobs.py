@@ -12,6 +12,7 @@ from psycopg import AsyncConnection
 
 from pgsched.api.entity_tags import version_of_job
 from pgsched.api.jobs import next_instants
+from pgsched.api.pages.charts import Bar, bars
 from pgsched.api.pages.forms import Text, filled, filter_of, instant_in, link_to, place, sent
 from pgsched.api.pages.gate_descriptions import words_of
 from pgsched.api.pages.payload_display import as_fields, content, edited, without_secrets
@@ -29,7 +30,7 @@ from pgsched.store import verbs
 from pgsched.store.jobs import edits
 from pgsched.store.lookup import bulk_pages, executions_and_jobs
 from pgsched.store.lookup.filters import ExecutionFilter, JobFilter
-from pgsched.store.lookup.row_types import MOST_OUTCOMES, EditPreview, JobRow
+from pgsched.store.lookup.row_types import MOST_OUTCOMES, USUALLY, EditPreview, JobRow, LastOutcome
 
 _SHOWN = 10
 """The number of instants in each half of a preview: without the edit, and with the edit."""
@@ -90,14 +91,16 @@ async def show_job(request: ApiRequest, job_id: JobId, database: Pooled) -> Resp
         runs = await executions_and_jobs.list_executions(
             connection, ExecutionFilter(job=job_id), limit=_RUNS, contents=False
         )
-        last = await executions_and_jobs.last_outcomes(connection, [job_id], MOST_OUTCOMES)
+        last = (await executions_and_jobs.last_outcomes(connection, [job_id], USUALLY))[job_id]
         filled = await bulk_pages.list_operations(connection, action="backfill", job=job_id, limit=_BACKFILLS)
         now = await verbs.now(connection)
     shown = {"payload": row.payload, "options": without_secrets(row.options), "rules": row.rules, "labels": row.labels}
     return html(
         request,
         "job.html",
-        job=job_of(row, last[job_id]),
+        job=job_of(row, last[:MOST_OUTCOMES]),
+        usual=executions_and_jobs.usual_duration(last),
+        took=_took(last),
         fires=fires,
         days=await asyncio.to_thread(_days, row, now),
         exceptions=[at for at in row.exceptions or () if at > now],
@@ -106,6 +109,12 @@ async def show_job(request: ApiRequest, job_id: JobId, database: Pooled) -> Resp
         backfills=filled,
         parts_of={name: None if value is None else content(value) for name, value in shown.items()},
     )
+
+
+def _took(outcomes: Sequence[LastOutcome]) -> list[Bar]:
+    """A bar for the length of each successful run, earliest first."""
+    lengths = [one.duration for one in reversed(outcomes) if one.status == "succeeded" and one.duration is not None]
+    return bars([round(length.total_seconds() * 1000) for length in lengths], above=None)
 
 
 cancel_job_of_page = does_to(verbs.cancel, "/jobs/{job_id:uuid}/cancel", "cancel", scope="schedule")

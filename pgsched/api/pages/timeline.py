@@ -97,22 +97,35 @@ def _attempts(row: Execution, attempts: Sequence[Attempt], waits: Sequence[Wait]
     free = max(row.scheduled_for or row.created_at, row.created_at)
     for one in attempts:
         began = one.finished_at - (one.duration or timedelta(0))
-        if (unexplained := began - free - _held_between(waits, free, began)) >= _NOTICED:
-            title = f"Waited for attempt {one.attempt}" if steps else "Waited to start"
-            text = _BACKED_OFF if steps else _ENDED_WITHIN
-            steps.append(TimelineStep(at=free, kind="wait", title=title, text=text, took=unexplained))
+        steps += _waited_to_start(one.attempt, free, began, waits)
         steps.append(_tried(one, began))
         free = one.finished_at
+    if row.status == "succeeded" and row.began_at is not None:
+        steps += _waited_to_start(row.attempt, free, row.began_at, waits)
+        title = f"Attempt {row.attempt}{_on(row.worker)} succeeded"
+        steps.append(TimelineStep(at=row.began_at, kind="plain", title=title, took=row.duration))
     return steps
+
+
+def _waited_to_start(attempt: int, free: datetime, began: datetime, waits: Sequence[Wait]) -> list[TimelineStep]:
+    """Returns a step for the time before an attempt during which no gate held the execution, if that was long."""
+    unexplained = began - free - _held_between(waits, free, began)
+    if unexplained < _NOTICED:
+        return []
+    title, text = (f"Waited for attempt {attempt}", _BACKED_OFF) if attempt > 1 else ("Waited to start", _ENDED_WITHIN)
+    return [TimelineStep(at=free, kind="wait", title=title, text=text, took=unexplained)]
+
+
+def _on(worker: int | None) -> str:
+    return "" if worker is None else f" on worker {worker}"
 
 
 def _tried(one: Attempt, began: datetime) -> TimelineStep:
     code = f"HTTP {one.status_code}: " if one.status_code else ""
-    worker = f" on worker {one.worker}" if one.worker is not None else ""
     return TimelineStep(
         at=began,
         kind="bad",
-        title=f"Attempt {one.attempt}{worker} failed",
+        title=f"Attempt {one.attempt}{_on(one.worker)} failed",
         text=f"{code}{one.error}",
         took=one.duration,
         traceback=one.traceback,
@@ -143,7 +156,7 @@ def _now(
 ) -> list[TimelineStep]:
     if row.status == "running":
         until = f"lease until {row.lease_expires_at:%H:%M:%S} UTC" if row.lease_expires_at else None
-        who = f"running on worker {row.lease_owner}" if row.lease_owner is not None else "with a consumer or the target"
+        who = f"running on worker {row.worker}" if row.worker is not None else "with a consumer or the target"
         return [TimelineStep(at=None, kind="plain", title=f"Attempt {row.attempt} is {who}", text=until)]
     if row.status == "held":
         return _held(row, [one.after_id for one in dependencies if one.finished_at is None], now)

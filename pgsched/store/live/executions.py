@@ -15,7 +15,7 @@ from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.queue_partitions import queue_of
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.sql import statement_among, statement_in, statement_over, together
-from pgsched.store.core.wire import LONG_AGO, Instant, Tokens, Uuids
+from pgsched.store.core.wire import LONG_AGO, Instant, Instants, Tokens, Uuids
 from pgsched.store.ends.completed_later import with_own_tokens
 from pgsched.store.jobs.claimed_next_rows import NOTHING_PLANNED, plan_successors
 from pgsched.store.jobs.definition_cache import Definitions
@@ -202,25 +202,43 @@ Groups = Mapping[int, Group]
 NOTHING = Group([], [])
 
 
+class Times(NamedTuple):
+    """When an attempt began (wire count), or LONG_AGO if it began with the transaction that settles it; and how many
+    seconds it took.
+    """
+
+    began: int
+    seconds: float
+
+
+_NOW = Times(LONG_AGO, 0.0)
+
+
 class AnsweredRow(NamedTuple):
-    """A row that succeeded, with its result as JSON text."""
+    """A row that succeeded, with its result as JSON text, if there is one."""
 
     id: bytes
     token: int
     status_code: int | None
-    result: str
+    result: str | None
+    times: Times
 
 
-async def settle_succeeded(connection: Connection, code: int | None, groups: Groups) -> list[Answer]:
-    """Moves succeeded rows into history. The result's rowcounts say how many rows were still this worker's."""
+async def settle_succeeded(
+    connection: Connection, code: int | None, groups: Groups, times: Times = _NOW
+) -> list[Answer]:
+    """Moves succeeded rows, whose attempts all had about these times, into history. The result's rowcounts say how many
+    rows were still this worker's.
+    """
+    common = {"code": code, "began": Instant(times.began), "seconds": times.seconds}
     return [
-        await connection.execute(statement_over("live/settle_succeeded", named), {**rows, "code": code}, binary=True)
+        await connection.execute(statement_over("live/settle_succeeded", named), rows | common, binary=True)
         for named, rows in over_partitions(groups)
     ]
 
 
 async def settle_answered(connection: Connection, rows: Mapping[int, Sequence[AnsweredRow]]) -> list[Answer]:
-    """Like ``settle_succeeded``, for rows of these partitions that succeeded with results."""
+    """Like ``settle_succeeded``, for rows of these partitions, each with its own code, result and times."""
     cursors = []
     for partitions in together(rows):
         named: dict[str, Any] = {"tokens": Tokens({row.token for p in partitions for row in rows.get(p, ())})}
@@ -229,6 +247,8 @@ async def settle_answered(connection: Connection, rows: Mapping[int, Sequence[An
             named[f"ids_{p}"] = Uuids(row.id for row in some)
             named[f"codes_{p}"] = [row.status_code for row in some]
             named[f"results_{p}"] = [row.result for row in some]
+            named[f"began_{p}"] = Instants(row.times.began for row in some)
+            named[f"seconds_{p}"] = [row.times.seconds for row in some]
         text = statement_over("live/settle_answered", partitions)
         cursors.append(await connection.execute(text, named, binary=True))
     return cursors
@@ -258,8 +278,8 @@ def over_partitions(groups: Groups) -> Iterator[tuple[tuple[int, ...], dict[str,
 
 class Finished(NamedTuple):
     """The outcome of an attempt, if it is more than a plain success: ``failed``, ``postponed``, ``late``, or a final
-    status. ``seconds`` is the attempt's duration, None if it never began. ``retryable`` and the seconds to ``wait`` are
-    what the target asked for; ``traceback`` is the handler's.
+    status. ``times`` is None if the attempt never began. ``retryable`` and the seconds to ``wait`` are what the target
+    asked for; ``traceback`` is the handler's.
     """
 
     id: bytes
@@ -268,7 +288,7 @@ class Finished(NamedTuple):
     status_code: int | None
     result: str | None
     reason: str | None
-    seconds: float | None
+    times: Times | None
     retryable: bool = False
     wait: float | None = None
     traceback: str | None = None
@@ -278,7 +298,7 @@ async def settle_finished(connection: Connection, partition: int, rows: Sequence
     """Ends rows, or makes them wait for their next attempts, as their options decide. For each status, the result has
     the number of rows that were still this worker's, the status, and the earliest instant at which a row fires again.
     """
-    ids, tokens, outcomes, codes, results, reasons, durations, retryable, waits, tracebacks = zip(*rows, strict=True)
+    ids, tokens, outcomes, codes, results, reasons, times, retryable, waits, tracebacks = zip(*rows, strict=True)
     return await connection.execute(
         statement_in("live/settle_finished", partition),
         {
@@ -288,7 +308,8 @@ async def settle_finished(connection: Connection, partition: int, rows: Sequence
             "codes": list(codes),
             "results": list(results),
             "reasons": list(reasons),
-            "durations": list(durations),
+            "began": Instants(LONG_AGO if one is None else one.began for one in times),
+            "seconds": [None if one is None else one.seconds for one in times],
             "retryable": list(retryable),
             "waits": list(waits),
             "tracebacks": list(tracebacks),

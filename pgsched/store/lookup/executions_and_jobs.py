@@ -10,6 +10,7 @@ instant.
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from datetime import datetime
+from math import ceil
 from typing import Any, TypeVar, cast
 from uuid import UUID
 
@@ -39,6 +40,7 @@ from pgsched.store.lookup.row_types import (
     LetterReason,
     Progress,
     RowPage,
+    UsualDuration,
 )
 
 _Listed = TypeVar("_Listed", Execution, DeadLetter, Definition, JobRow)
@@ -160,6 +162,15 @@ async def last_outcomes(
     for outcome in await rows(connection, LastOutcome, "lookup/last_outcomes", jobs=list(jobs), most=most):
         found[outcome.job_id].append(outcome)
     return found
+
+
+def usual_duration(outcomes: Sequence[LastOutcome]) -> UsualDuration | None:
+    """Returns how long the successful ones of these runs took, or None if there is none."""
+    took = sorted(one.duration for one in outcomes if one.status == "succeeded" and one.duration is not None)
+    if not took:
+        return None
+    p50, p95 = (took[ceil(share * len(took)) - 1] for share in (0.5, 0.95))
+    return UsualDuration(p50=p50, p95=p95, runs=len(took))
 
 
 async def get_job(connection: AsyncConnection[Any], id: UUID) -> JobRow:

@@ -13,6 +13,8 @@ Json = Any
 
 MOST_OUTCOMES = 10
 """Maximum number of outcomes shown with each job of a listing."""
+USUALLY = 100
+"""How many of a job's last runs tell how long it usually takes."""
 
 
 _Row = TypeVar("_Row")
@@ -33,6 +35,9 @@ class RowPage(Generic[_Row]):
 class Execution:
     """An execution: waiting, running or finished. While the execution is held, ``fire_at`` is None, and ``held_by``
     names the gate that holds it. ``held_by`` is None if the execution is held by hand or waits for other executions.
+
+    ``worker`` is the number of the worker that runs the execution or made its last attempt. ``began_at`` and
+    ``duration`` are the times of that attempt, once the execution has ended.
 
     A skipped execution may represent several instants of its job: ``instants`` is their number, and
     ``last_scheduled_for`` is the last of them. ``waits`` lists the gates that have held the execution, each as an
@@ -58,7 +63,9 @@ class Execution:
     reason: str | None
     options: Json
     ordering_key: str | None
-    lease_owner: int | None
+    worker: int | None
+    began_at: datetime | None
+    duration: timedelta | None
     lease_expires_at: datetime | None
     instants: int | None
     last_scheduled_for: datetime | None
@@ -209,10 +216,23 @@ class JobRow(Definition):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastOutcome:
-    """How an execution of a job ended."""
+    """How an execution of a job ended. ``began_at`` and ``duration`` are the times of its last attempt."""
 
     job_id: UUID
     id: UUID
     status: str
     scheduled_for: datetime
     finished_at: datetime
+    began_at: datetime | None
+    duration: timedelta | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsualDuration:
+    """How long the latest successful runs of a job took: half of them at most ``p50``, and 95% of them at most ``p95``.
+    ``runs`` is how many there were.
+    """
+
+    p50: timedelta
+    p95: timedelta
+    runs: int

@@ -3,13 +3,15 @@
 from collections import Counter, defaultdict
 from collections.abc import Collection
 from datetime import timedelta
+from operator import attrgetter
 from typing import Any
 
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.culprits import clean
+from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.ends.completed_later import AcceptedRow
 from pgsched.store.gates.gates import HeldRow
-from pgsched.store.live.executions import AnsweredRow, Finished, Group, PostponedRow
+from pgsched.store.live.executions import AnsweredRow, Finished, Group, PostponedRow, Times
 
 ByPartition = dict[int, Group]
 DISCARDED, RELEASED, CUT_SHORT = ("discarded", None), ("released", None), ("cut_short", None)
@@ -31,19 +33,22 @@ class Batch:
             self.answered, self.finished, self.postponed, self.deferred, self.held,
         )  # fmt: skip
         self.returning: dict[int, int] = {}
+        self.short = Times(LONG_AGO, 0.0)
+        """The times of the longest short attempt, which are kept for all of them."""
         self.keys: dict[bytes, tuple[int, str, str]] = {}
         """The partition, client and ordering key of each row that ends, by id."""
         self.jobs: dict[bytes, bytes] = {}
         """The job of each row that ends, by the row's id, if the job counts the outcomes of its runs."""
 
     def succeed(self, row: ClaimedExecution, code: int | None) -> None:
+        """Adds a plain success after a short attempt."""
         self._add(self.groups["succeeded", code], row)
         if row.ordering_key is not None:
             self._end(row)
 
-    def succeed_with(self, row: ClaimedExecution, code: int | None, result: str) -> None:
+    def succeed_with(self, row: ClaimedExecution, code: int | None, result: str | None, times: Times) -> None:
         self.count += 1
-        self.answered[row.partition].append(AnsweredRow(row.id, row.token, code, result))
+        self.answered[row.partition].append(AnsweredRow(row.id, row.token, code, result, times))
         if row.ordering_key is not None:
             self._end(row)
 
@@ -60,7 +65,7 @@ class Batch:
         self._add(self.groups[CUT_SHORT if by_drain else RELEASED], row)
         self.returning[row.partition] = min(row.fire_at, self.returning.get(row.partition, row.fire_at))
 
-    def finish(self, row: ClaimedExecution, outcome: str, seconds: float | None, *, counts: bool, **told: Any) -> None:
+    def finish(self, row: ClaimedExecution, outcome: str, times: Times | None, *, counts: bool, **told: Any) -> None:
         """Adds an outcome other than a plain success. ``counts`` means that the row's job counts failures. ``told``
         contains further fields of ``Finished``."""
         self.count += 1
@@ -69,9 +74,7 @@ class Batch:
         if counts and row.job_id is not None:
             self.jobs[row.id] = row.job_id
         given = {"status_code": None, "result": None, "reason": None} | told
-        self.finished[row.partition].append(
-            Finished(id=row.id, token=row.token, outcome=outcome, seconds=seconds, **given)
-        )
+        self.finished[row.partition].append(Finished(id=row.id, token=row.token, outcome=outcome, times=times, **given))
 
     def postpone(self, row: ClaimedExecution, after: timedelta, reason: str | None) -> None:
         self.count += 1
@@ -109,7 +112,7 @@ class Batch:
         part.returning = {p: self.returning[p] for which in (RELEASED, CUT_SHORT) for p in part.groups[which]}
         part.keys = {id: key for id, key in self.keys.items() if id in ids}
         part.jobs = {id: job for id, job in self.jobs.items() if id in ids}
-        part.count = len(part.rows())
+        part.short, part.count = self.short, len(part.rows())
         return part
 
     def in_two(self, most: int) -> tuple["Batch", "Batch"]:
@@ -128,6 +131,7 @@ class Batch:
                 answers[partition].extend(rows)
         for partition, instant in other.returning.items():
             self.returning[partition] = min(instant, self.returning.get(partition, instant))
+        self.short = max(self.short, other.short, key=attrgetter("seconds"))
         self.keys |= other.keys
         self.jobs |= other.jobs
         self.count += other.count
@@ -138,7 +142,9 @@ class Batch:
         plain = self.only({id for id, _ in self.rows()})
         ended = "succeeded" if plain.succeeded or plain.groups[DISCARDED] else None
         for partition, answered in plain.answered.items():
-            ends = [Finished(row.id, row.token, "succeeded", row.status_code, None, None, 0.0) for row in answered]
+            ends = [
+                Finished(row.id, row.token, "succeeded", row.status_code, None, None, row.times) for row in answered
+            ]
             plain.finished[partition].extend(ends)
         plain.answered.clear()
         for partition, rows in plain.finished.items():

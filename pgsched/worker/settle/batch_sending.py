@@ -57,7 +57,9 @@ async def settle(connection: Connection, batch: Batch, *, turns: bool = True) ->
     finished: dict[int, AsyncCursor[tuple[Any, ...]]] = {}
     async with connection.pipeline():
         for code, groups in batch.succeeded.items():
-            moved += [("succeeded", one) for one in await executions.settle_succeeded(connection, code, groups)]
+            moved += [
+                ("succeeded", one) for one in await executions.settle_succeeded(connection, code, groups, batch.short)
+            ]
         if batch.answered:
             moved += [("succeeded", one) for one in await executions.settle_answered(connection, batch.answered)]
         moved += [("succeeded", one) for one in await executions.settle_discarded(connection, batch.groups[DISCARDED])]

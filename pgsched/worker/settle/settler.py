@@ -39,6 +39,7 @@ from pgsched.service import DutyCycle, Service, Signal
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.culprits import is_a_brief_lock, is_a_lock, is_of_a_row
 from pgsched.store.jobs.definition_cache import Definitions
+from pgsched.store.live.executions import Times
 from pgsched.telemetry import Events
 from pgsched.worker.circuit_breakers import Circuits
 from pgsched.worker.clock import DatabaseClock
@@ -52,6 +53,8 @@ SETTLING_PATIENCE: LiteralString = "50ms"
 """How long a batch waits for a locked row before the batch is settled without that row."""
 _LONGEST_WINDOW = 0.05
 _SHORTEST_WINDOW = 0.001
+_SHORT = 0.01
+"""Successes in a batch whose attempts were shorter than this share the times of one of them."""
 _AGAIN, _AGAIN_ONE_IN = 0.1, 5
 _WARY = 1.0
 _MOST_KEYS = 64  # maximum number of keyed rows in a batch, because claims wait while each key's next row gets its turn
@@ -136,34 +139,41 @@ class Settler(Service):
                 self.failed(row, outcome)
         if type(outcome) is Succeeded and options.on_success is None and not self._counts(row):
             keeps = self._clients.keeps_success(row.client_id)
-            if outcome.result is None:
-                if keeps:
-                    batch.succeed(row, outcome.status_code)
-                else:
-                    batch.discard(row)
+            if outcome.result is None and not keeps:
+                batch.discard(row)
                 return
-            if keeps and (result := json_text(outcome.result)) is not None:
-                batch.succeed_with(row, outcome.status_code, result)
+            if outcome.result is None and seconds < _SHORT:
+                batch.succeed(row, outcome.status_code)
+                if seconds > batch.short.seconds:
+                    batch.short = self._times(seconds)
+                return
+            result = json_text(outcome.result) if keeps and outcome.result is not None else None
+            if keeps and (result is not None or outcome.result is None):
+                batch.succeed_with(row, outcome.status_code, result, self._times(seconds))
                 return
         self._gather(batch, row, options, outcome, seconds)
+
+    def _times(self, seconds: float) -> Times:
+        """Returns the times of an attempt that has just ended."""
+        return Times(self._clock.now() - int(seconds * 1e6), seconds)
 
     def _counts(self, row: ClaimedExecution) -> bool:
         return row.job_id is not None and self._definitions.counts_failures(row.job_id)
 
     def _gather(self, batch: Batch, row: ClaimedExecution, options: Options, outcome: Outcome, seconds: float) -> None:
         """Adds an outcome other than a plain success to the batch."""
-        counts = self._counts(row)
+        counts, times = self._counts(row), self._times(seconds)
         match outcome:
             case Succeeded(result=result, status_code=code):
-                batch.finish(row, "succeeded", seconds, counts=counts, status_code=code, result=json_text(result))
+                batch.finish(row, "succeeded", times, counts=counts, status_code=code, result=json_text(result))
             case Failed(error=error, status_code=code, retryable=retryable, retry_after=after, traceback=traceback):
                 wait = None if after is None else after.total_seconds()
                 told = {"status_code": code, "reason": kept_error(error), "retryable": retryable, "wait": wait}
                 told["traceback"] = traceback
-                batch.finish(row, "failed", seconds, counts=counts, **told)
+                batch.finish(row, "failed", times, counts=counts, **told)
             case Postponed(after=after, reason=reason):
                 told = {"reason": kept_error(reason), "wait": after.total_seconds()}
-                batch.finish(row, "postponed", seconds, counts=counts, **told)
+                batch.finish(row, "postponed", times, counts=counts, **told)
             case Late():
                 batch.finish(row, "late", None, counts=counts)
             case Deferred():

@@ -10,7 +10,7 @@ from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live import executions
-from pgsched.store.live.executions import Finished, Group, Lease, PartitionShare
+from pgsched.store.live.executions import Finished, Group, Lease, PartitionShare, Times
 from tests.store.ends.dependency_arrange import after, is_due, release
 from tests.store.store_arrange import Connection as Session
 from tests.store.store_arrange import call, column, heard, listening, reap, row, run_out, schedule, status, value
@@ -31,7 +31,7 @@ async def leased(db: Session, worker: Connection, **arguments: Any) -> ClaimedEx
 
 async def finish(worker: Connection, found: ClaimedExecution, ended: str, **given: Any) -> int:
     code, result, reason = given.get("code"), given.get("result"), given.get("reason", "503")
-    end = Finished(found.id, given.get("token", found.token), ended, code, result, reason, 1.0)
+    end = Finished(found.id, given.get("token", found.token), ended, code, result, reason, Times(LONG_AGO, 1.0))
     row = await (await executions.settle_finished(worker, found.partition, [end])).fetchone()
     return int(row[0]) if row else 0
 

@@ -8,9 +8,10 @@ import pytest
 from psycopg import sql
 
 from pgsched.store.core.connect import Connection
+from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.gates.ordering import let_next
 from pgsched.store.live import executions
-from pgsched.store.live.executions import AnsweredRow, Finished, Group, settle_answered
+from pgsched.store.live.executions import AnsweredRow, Finished, Group, Times, settle_answered
 from tests.store.ends.dependency_arrange import after, release
 from tests.store.store_arrange import Connection as Session
 from tests.store.store_arrange import call, column, reap, row, run_out, schedule
@@ -20,8 +21,8 @@ pytestmark = pytest.mark.oldest_postgresql
 LOST = "the worker was lost on the last attempt"
 _TOLD = {"on_success": "python:well", "on_failure": "python:alas"}
 _LEFT = {
-    "history": "select to_jsonb(h) - '{id,settled_in,finished_at,created_at,fire_at,job_id}'::text[]"
-    " from pgsched.history h",
+    "history": "select to_jsonb(h)"
+    " - '{id,settled_in,finished_at,created_at,fire_at,job_id,began_at,seconds,worker}'::text[] from pgsched.history h",
     "attempts": "select jsonb_build_array(a.attempt, a.status_code, a.client_id) from pgsched.attempts a",
     "jobs": "select jsonb_build_array(j.failures, j.state, j.reason) from pgsched.jobs j",
     "live": "select jsonb_build_array(e.target, e.gate, isfinite(e.fire_at), e.awaited,"
@@ -74,7 +75,9 @@ def left(db: Session) -> dict[str, list[Any]]:
 async def _finished(db: Session, worker: Connection, status: str, given: dict[str, Any]) -> None:
     reason = LOST if status == "failed" else None
     partition, id, token = in_hand(db, **given)
-    await executions.settle_finished(worker, partition, [Finished(id.bytes, token, status, None, None, reason, 1.0)])
+    await executions.settle_finished(
+        worker, partition, [Finished(id.bytes, token, status, None, None, reason, Times(LONG_AGO, 1.0))]
+    )
     await let_next(worker, partition, [("payments", "o")])
 
 
@@ -86,7 +89,7 @@ async def _succeeded(db: Session, worker: Connection, given: dict[str, Any]) -> 
 
 async def _answered(db: Session, worker: Connection, given: dict[str, Any]) -> None:
     partition, id, token = in_hand(db, **given)
-    await settle_answered(worker, {partition: [AnsweredRow(id.bytes, token, None, "null")]})
+    await settle_answered(worker, {partition: [AnsweredRow(id.bytes, token, None, "null", Times(0, 1.0))]})
     await let_next(worker, partition, [("payments", "o")])
     db.execute("update pgsched.history set result = null where result = 'null'")
 

@@ -16,7 +16,7 @@ from pgsched.store.core.wire import LONG_AGO, to_instant
 from pgsched.store.ends import dependencies
 from pgsched.store.jobs import unplanned_jobs
 from pgsched.store.live import executions
-from pgsched.store.live.executions import Finished, Group, Lease, PartitionShare
+from pgsched.store.live.executions import Finished, Group, Lease, PartitionShare, Times
 from tests.store.jobs.planning_instants import Spec
 from tests.store.jobs.planning_model import Account
 from tests.store.store_arrange import Connection as Session
@@ -166,11 +166,23 @@ class World:
                 case "succeed":
                     await executions.settle_succeeded(hand, None, {partition: group})
                 case "fail":
-                    ends = [Finished(row.id, row.token, "failed", 500, None, "no", 0.1) for row in settled]
+                    ends = [
+                        Finished(row.id, row.token, "failed", 500, None, "no", Times(LONG_AGO, 0.1)) for row in settled
+                    ]
                     await executions.settle_finished(hand, partition, ends)
                 case "retry":
                     tries = [
-                        Finished(row.id, row.token, "failed", 503, None, "busy", 0.1, retryable=True, wait=400.0)
+                        Finished(
+                            row.id,
+                            row.token,
+                            "failed",
+                            503,
+                            None,
+                            "busy",
+                            Times(LONG_AGO, 0.1),
+                            retryable=True,
+                            wait=400.0,
+                        )
                         for row in settled
                     ]
                     await executions.settle_finished(hand, partition, tries)

@@ -140,7 +140,9 @@ async def test_an_ended_run_does_not_count_as_an_overlap(db: Session, worker: Co
 
 async def test_a_run_waiting_for_a_retry_counts_as_an_overlap(db: Session, worker: Connection) -> None:
     hourly, first = await running(db, worker)
-    failed = executions.Finished(first.id, first.token, "failed", None, None, "busy", 0.1, retryable=True, wait=7200.0)
+    failed = executions.Finished(
+        first.id, first.token, "failed", None, None, "busy", executions.Times(0, 0.1), retryable=True, wait=7200.0
+    )
     await executions.settle_finished(worker, first.partition, [failed])
     assert await at_second_instant(worker) == []
     assert (BEGAN + HOUR, "skipped", "overlap") in statuses(db, hourly)

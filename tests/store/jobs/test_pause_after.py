@@ -5,9 +5,10 @@ from uuid import UUID
 import pytest
 
 from pgsched.store.core.connect import Connection
+from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.jobs.definition_cache import Definitions
 from pgsched.store.live import executions
-from pgsched.store.live.executions import Finished
+from pgsched.store.live.executions import Finished, Times
 from tests.store.jobs.jobs_arrange import BEGAN, HOUR, claim, job, planned_row, waiting
 from tests.store.store_arrange import Connection as Session
 from tests.store.store_arrange import call, reap, row, run_out, value
@@ -19,7 +20,7 @@ async def runs(db: Session, worker: Connection, *ends: str) -> None:
     """Claim the job's next runs and end each as given."""
     for ended in ends:
         [due] = (await claim(worker)).rows
-        end = Finished(due.id, due.token, ended, None, None, "because", 1.0)
+        end = Finished(due.id, due.token, ended, None, None, "because", Times(LONG_AGO, 1.0))
         await executions.settle_finished(worker, due.partition, [end])
 
 

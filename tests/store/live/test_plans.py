@@ -30,9 +30,9 @@ CLAIM: dict[str, Any] = {
     "batch_0": BATCH,
 }
 FIRST: dict[str, Any] = {**CLAIM, "batch": BATCH, "depth": 1000}
-_FAILED: dict[str, Any] = {"outcomes": "failed", "codes": 503, "results": None, "reasons": "503", "durations": 1.5}
+_FAILED: dict[str, Any] = {"outcomes": "failed", "codes": 503, "results": None, "reasons": "503", "seconds": 1.5}
 _FAILED |= {"retryable": True, "waits": 1.0, "tracebacks": None}
-FAILED: dict[str, Any] = {name: [value] * BATCH for name, value in _FAILED.items()}
+FAILED: dict[str, Any] = {name: [value] * BATCH for name, value in _FAILED.items()} | {"began": Instants([0] * BATCH)}
 PART: dict[str, Any] = {"partition": 0, "low": Instant(LONG_AGO), "ended_by": 0.0, "only": None}
 BY_PARTITION = {"live/claim", "live/settle_succeeded", "live/settle_discarded", "live/next_due"}
 
@@ -121,7 +121,8 @@ async def lease(worker: Connection) -> dict[str, Any]:
     cursor = await worker.cursor(binary=True).execute(statement_over("live/claim", (0,)), CLAIM)
     rows = await cursor.fetchall()
     ids = Uuids([row[1] for row in rows])
-    return {"ids": ids, "ids_0": ids, "tokens": Tokens([7])}
+    times = {"began": Instant(0), "seconds": 0.5}
+    return {"ids": ids, "ids_0": ids, "tokens": Tokens([7]), **times}
 
 
 @pytest.mark.parametrize("order", ["", " desc"])

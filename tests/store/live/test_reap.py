@@ -36,7 +36,7 @@ def partition_of(db: Session, id: UUID) -> int:
 async def test_a_lost_workers_row_is_scheduled_again(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, owner=5)
     assert await reap(worker, partition_of(db, id), [5]) == (1, 0)
-    assert row(db, "select status::text, attempt, lease_owner, lease_expires_at from pgsched.status") == (
+    assert row(db, "select status::text, attempt, worker, lease_expires_at from pgsched.status") == (
         "scheduled",
         0,
         None,

@@ -1,6 +1,6 @@
 """Settling: how rows end or wait again, that a stale token changes nothing, and what each client keeps."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import psycopg
@@ -8,9 +8,9 @@ import pytest
 
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.connect import Connection
-from pgsched.store.core.wire import LONG_AGO
+from pgsched.store.core.wire import LONG_AGO, to_datetime, to_instant
 from pgsched.store.live import executions, reaping
-from pgsched.store.live.executions import Finished, Group, Lease, PartitionShare
+from pgsched.store.live.executions import AnsweredRow, Finished, Group, Lease, PartitionShare, Times
 from tests.store.store_arrange import TARGET, column, counts, row, schedule, status, value
 from tests.store.store_arrange import Connection as Session
 
@@ -42,7 +42,7 @@ def stale(found: ClaimedExecution) -> ClaimedExecution:
 def finished(
     found: ClaimedExecution, ended: str = "failed", *, result: str | None = None, reason: str | None = "503"
 ) -> Finished:
-    return Finished(found.id, found.token, ended, 503, result, reason, 1.5)
+    return Finished(found.id, found.token, ended, 503, result, reason, Times(LONG_AGO, 1.5))
 
 
 async def settle(worker: Connection, how: str, found: ClaimedExecution) -> int:
@@ -107,6 +107,43 @@ async def test_a_succeeded_row_moves_to_history_unchanged(db: Session, worker: C
     assert counts(db) == (0, 0, 1)
 
 
+@pytest.mark.parametrize("how", ["answered", "finished"])
+async def test_settled_rows_keep_the_times_and_worker_of_their_attempts(
+    db: Session, worker: Connection, how: str
+) -> None:
+    for _ in range(20):
+        schedule(db, fire_at="2020-01-01Z", ordering_key="together")
+    rows = await claimed(db, worker, owner=3)
+    noon = to_instant(datetime(2026, 3, 1, 12, tzinfo=UTC))
+    times = {row.id: Times(noon + n * 1_000_000, n + 0.25) for n, row in enumerate(rows)}
+    if how == "answered":
+        answers = [AnsweredRow(row.id, row.token, 200, None, times[row.id]) for row in rows]
+        await executions.settle_answered(worker, {rows[0].partition: answers})
+    else:
+        ends = [finished(row)._replace(times=times[row.id]) for row in rows]
+        await executions.settle_finished(worker, rows[0].partition, ends)
+    found = db.execute("select id, began_at, seconds, worker from pgsched.history").fetchall()
+    assert {id.bytes: tuple(rest) for id, *rest in found} == {
+        id: (to_datetime(began), seconds, 3) for id, (began, seconds) in times.items()
+    }
+
+
+@pytest.mark.parametrize(("began", "kept"), [("2019-12-31", "2020-01-01"), ("2020-01-02", "2020-01-02")])
+async def test_short_attempts_share_times_but_none_begins_before_its_row_is_due(
+    db: Session, worker: Connection, began: str, kept: str
+) -> None:
+    found = await one(db, worker)
+    times = Times(to_instant(datetime.fromisoformat(f"{began}T00:00Z")), 0.005)
+    await executions.settle_succeeded(worker, None, {found.partition: group(found)}, times)
+    assert row(db, f"select began_at = '{kept}Z', seconds::text, worker from pgsched.history") == (True, "0.005", 1)
+
+
+async def test_an_attempt_without_an_instant_began_with_the_transaction(db: Session, worker: Connection) -> None:
+    found = await one(db, worker)
+    await executions.settle_succeeded(worker, None, {found.partition: group(found)}, Times(LONG_AGO, 0.5))
+    assert row(db, "select began_at = finished_at, seconds from pgsched.history") == (True, 0.5)
+
+
 async def test_settling_a_batch_skips_rows_whose_lease_is_lost(db: Session, worker: Connection) -> None:
     for _ in range(3):
         schedule(db, fire_at="2020-01-01Z", ordering_key="together")
@@ -167,7 +204,7 @@ async def test_a_retried_row_waits_for_its_next_attempt(db: Session, worker: Con
     await settle(worker, "retried", found)
     assert row(
         db,
-        "select status::text, attempt, lease_owner, scheduled_for = '2020-01-01Z',"
+        "select status::text, attempt, worker, scheduled_for = '2020-01-01Z',"
         " fire_at between now() + interval '50 seconds' and now() + interval '60 seconds' from pgsched.status",
     ) == ("retrying", 1, None, True, True)
     assert row(db, "select attempt, worker, status_code, error, duration from pgsched.attempts") == (
@@ -264,9 +301,15 @@ async def test_the_clients_keep_setting_decides_which_history_is_kept(
 
 async def test_an_unbegun_attempt_of_an_expired_row_is_not_counted(db: Session, worker: Connection) -> None:
     found = await one(db, worker)
-    end = finished(found, "expired", reason="late")._replace(status_code=None, seconds=None)
+    end = finished(found, "expired", reason="late")._replace(status_code=None, times=None)
     await executions.settle_finished(worker, found.partition, [end])
-    assert row(db, "select status::text, attempt, reason from pgsched.history") == ("expired", 0, "late")
+    assert row(db, "select status::text, attempt, reason, began_at, worker from pgsched.history") == (
+        "expired",
+        0,
+        "late",
+        None,
+        None,
+    )
     assert value(db, "select count(*) from pgsched.attempts") == 0
 
 

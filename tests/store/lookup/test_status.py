@@ -29,7 +29,7 @@ def test_a_leased_execution_is_running_and_shows_its_lease(db: Connection) -> No
     lease(db, id)
     assert row(
         db,
-        "select status::text, lease_owner, lease_expires_at > now(), attempt from pgsched.status where id = %s",
+        "select status::text, worker, lease_expires_at > now(), attempt from pgsched.status where id = %s",
         [id],
     ) == ("running", 1, True, 1)
 
@@ -50,9 +50,7 @@ def test_an_execution_with_an_infinite_fire_at_is_held(db: Connection) -> None:
 def test_an_ended_execution_shows_its_outcome(db: Connection, ended: str) -> None:
     id = schedule(db)
     finish(db, id, ended=ended)
-    assert row(
-        db, "select status::text, finished_at is not null, lease_owner from pgsched.status where id = %s", [id]
-    ) == (
+    assert row(db, "select status::text, finished_at is not null, worker from pgsched.status where id = %s", [id]) == (
         ended,
         True,
         None,
@@ -84,7 +82,17 @@ def test_the_status_view_keeps_its_columns(db: Connection) -> None:
     ) == [
         *("id", "client_id", "key", "job_id", "queue", "status", "target", "payload", "scheduled_for", "fire_at"),
         *("attempt", "created_at", "finished_at", "status_code", "result", "reason", "options", "ordering_key"),
-        *("lease_owner", "lease_expires_at", "instants", "last_scheduled_for", "held_by", "labels", "waits"),
+        *(
+            "worker",
+            "began_at",
+            "duration",
+            "lease_expires_at",
+            "instants",
+            "last_scheduled_for",
+            "held_by",
+            "labels",
+            "waits",
+        ),
     ]
 
 

@@ -5,7 +5,7 @@
 create or replace function pgsched_internal.end_execution(
   ended pgsched.executions, status pgsched.execution_status, reason text default null, last_scheduled_for timestamptz default null,
   instants bigint default null, status_code smallint default null, result jsonb default null, begun boolean default true,
-  lets_next boolean default false
+  lets_next boolean default false, began_at timestamptz default null, seconds double precision default null
 ) returns pgsched.execution_status language plpgsql volatile as $$
 declare
   keep pgsched.keep := 'all';
@@ -19,24 +19,26 @@ begin
     -- leased without an owner is the end of its lease.
     insert into pgsched.history (finished_at, fire_at, scheduled_for, last_scheduled_for, created_at, instants, id, job_id, status, plan,
                                  partition, attempt, status_code, client_id, target, payload, options, key, ordering_key, awaited,
-                                 result, reason, labels, waits)
+                                 result, reason, labels, waits, worker, began_at, seconds)
     values (pgsched.now(), case when ended.fire_at = 'infinity' then coalesce(ended.scheduled_for, pgsched.now())
                                 when ended.lease_token is not null then least(ended.fire_at, pgsched.now()) else ended.fire_at end,
             coalesce(ended.scheduled_for, case when ended.fire_at = 'infinity' then pgsched.now() else ended.fire_at end),
             end_execution.last_scheduled_for, ended.created_at, end_execution.instants, ended.id, ended.job_id, end_execution.status,
             ended.plan, ended.partition, ended.attempt - (not begun)::integer, end_execution.status_code, ended.client_id, ended.target,
             ended.payload, ended.options, ended.key, ended.ordering_key, ended.awaited, end_execution.result, end_execution.reason,
-            ended.labels, pgsched_internal.waited(ended.waits));
+            ended.labels, pgsched_internal.waited(ended.waits), case when begun then ended.lease_owner end, end_execution.began_at,
+            end_execution.seconds);
   end if;
   perform pgsched_internal.follow_end(ended, status, reason, status_code, result, lets_next);
   return status;
 end $$;
 comment on function pgsched_internal.end_execution(pgsched.executions, pgsched.execution_status, text, timestamptz, bigint, smallint, jsonb,
-                                                   boolean, boolean)
+                                                   boolean, boolean, timestamptz, double precision)
   is 'Ends an execution whose row the caller has deleted: writes it to history, unless its client does not keep such
 ends, and does what follows from the end. Returns the status. For a run of a job, last_scheduled_for and instants
 describe the further instants that the end covers. begun is false if a claim counted an attempt that never began.
-lets_next is true if this call must also give the next execution of the ordering key its turn.';
+lets_next is true if this call must also give the next execution of the ordering key its turn. began_at and
+seconds are the last attempt''s times, if they are known.';
 
 create or replace function pgsched_internal.follow_end(
   ended pgsched.executions, status pgsched.execution_status, reason text, status_code smallint, result jsonb, lets_next boolean

@@ -20,7 +20,8 @@ begin
     perform pgsched_internal.refuse('PS012', format('%I is not allowed to settle for client %s', pgsched_internal.acting_role(), settled.client_id),
       'act as a role of its client');
   end if;
-  perform pgsched_internal.end_execution(settled, 'succeeded', result => settle_called.result, lets_next => true);
+  perform pgsched_internal.end_execution(settled, 'succeeded', result => settle_called.result, lets_next => true,
+    began_at => pgsched.now(), seconds => extract(epoch from clock_timestamp() - now())::float8);
 end $$;
 comment on function pgsched_internal.settle_called(smallint, uuid, bigint, jsonb)
   is 'Records the success of a leased execution in the caller''s transaction. Its id and token must match the lease.';

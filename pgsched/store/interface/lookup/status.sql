@@ -38,21 +38,21 @@ select e.id, e.client_id::text, e.key::text, e.job_id, e.partition,
             else 'scheduled' end::pgsched.execution_status as status,
        e.target::text, e.payload::jsonb, coalesce(e.scheduled_for, e.fire_at)::timestamptz as scheduled_for,
        e.fire_at::timestamptz, e.attempt, e.created_at, null::timestamptz as finished_at, null::smallint as status_code,
-       null::jsonb as result, e.reason, e.options::jsonb, e.ordering_key::text, e.lease_owner,
-       e.lease_expires_at, null::bigint as instants, null::timestamptz as last_scheduled_for,
+       null::jsonb as result, e.reason, e.options::jsonb, e.ordering_key::text, e.lease_owner as worker,
+       null::timestamptz as began_at, null::real as seconds, e.lease_expires_at, null::bigint as instants, null::timestamptz as last_scheduled_for,
        case when e.lease_expires_at is null and e.fire_at = 'infinity' then e.gate end as held_by, e.labels::jsonb, e.waits
   from pgsched.executions e;
 comment on view pgsched_internal.live is 'Waiting and running executions, in the form that the status views show.';
 
 create or replace view pgsched_internal.ended with (security_invoker = true) as
 select h.id, h.client_id, h.key, h.job_id, h.partition, h.status, h.target, h.payload, h.scheduled_for, h.fire_at, h.attempt,
-       h.created_at, h.finished_at, h.status_code, h.result, h.reason, h.options, h.ordering_key, null::integer as lease_owner,
-       null::timestamptz as lease_expires_at, h.instants, h.last_scheduled_for, null::text as held_by, h.labels, h.waits
+       h.created_at, h.finished_at, h.status_code, h.result, h.reason, h.options, h.ordering_key, h.worker,
+       h.began_at, h.seconds, null::timestamptz as lease_expires_at, h.instants, h.last_scheduled_for, null::text as held_by, h.labels, h.waits
   from pgsched.history h
 union all
 select k.id, k.client_id, k.key, k.job_id, k.partition, k.status, k.target, k.payload, k.scheduled_for, k.fire_at, k.attempt,
-       k.created_at, k.finished_at, k.status_code, k.result, k.reason, k.options, k.ordering_key, null::integer,
-       null::timestamptz, k.instants, k.last_scheduled_for, null::text, k.labels, k.waits
+       k.created_at, k.finished_at, k.status_code, k.result, k.reason, k.options, k.ordering_key, k.worker,
+       k.began_at, k.seconds, null::timestamptz, k.instants, k.last_scheduled_for, null::text, k.labels, k.waits
   from pgsched_internal.kept_dead_letters k;
 comment on view pgsched_internal.ended is 'Ended executions, in the form that the status views show.';
 
@@ -65,7 +65,7 @@ select s.id, s.client_id, s.key, s.job_id, q.name as queue, s.status, s.target, 
             when s.status in ('scheduled', 'retrying')
             then coalesce((select pgsched_internal.stalls()) ->> pgsched_internal.first_partition_of(s.partition)::text, s.reason)
             else s.reason end as reason, s.options,
-       s.ordering_key, s.lease_owner, s.lease_expires_at, s.instants, s.last_scheduled_for, s.held_by, s.labels, s.waits
+       s.ordering_key, s.worker, s.began_at, make_interval(secs => s.seconds) as duration, s.lease_expires_at, s.instants, s.last_scheduled_for, s.held_by, s.labels, s.waits
   from (select * from pgsched_internal.live union all select * from pgsched_internal.ended) s left join pgsched.queues q on q.first_partition = pgsched_internal.first_partition_of(s.partition);
 comment on view pgsched.status is 'All executions, whether waiting, running or ended, with their outcomes.';
 
@@ -83,7 +83,7 @@ declare
   question constant text := 'select s.id, s.client_id, s.key, s.job_id, q.name, s.status, s.target, s.payload, s.scheduled_for, s.fire_at,'
     ' s.attempt, s.created_at, s.finished_at, s.status_code, s.result, case when s.status = ''running'' then null'
     ' when s.status in (''scheduled'', ''retrying'') then coalesce(pgsched_internal.stalls() ->> pgsched_internal.first_partition_of(s.partition)::text, s.reason)'
-    ' else s.reason end, s.options, s.ordering_key, s.lease_owner, s.lease_expires_at, s.instants, s.last_scheduled_for, s.held_by, s.labels, s.waits'
+    ' else s.reason end, s.options, s.ordering_key, s.worker, s.began_at, make_interval(secs => s.seconds), s.lease_expires_at, s.instants, s.last_scheduled_for, s.held_by, s.labels, s.waits'
     ' from pgsched_internal.%s s left join pgsched.queues q on q.first_partition = pgsched_internal.first_partition_of(s.partition)'
     ' where pgsched_internal.may_see(s.client_id) and s.id = $1 and ';
   home constant smallint := pgsched_internal.partition_with(id);

@@ -7,11 +7,11 @@
 -- which would read the whole index.
 with outcome as (
   select * from unnest(%(ids)s::uuid[], %(tokens)s::bigint[], %(outcomes)s::text[], %(codes)s::smallint[], %(results)s::jsonb[],
-                       %(reasons)s::text[], %(durations)s::float8[], %(retryable)s::boolean[], %(waits)s::float8[],
+                       %(reasons)s::text[], %(began)s::timestamptz[], %(seconds)s::float8[], %(retryable)s::boolean[], %(waits)s::float8[],
                        %(tracebacks)s::text[])
-             as o(id, token, outcome, status_code, result, error, seconds, retryable, wait, traceback)
+             as o(id, token, outcome, status_code, result, error, began_at, seconds, retryable, wait, traceback)
 ), decided as materialized (
-  select o.id, o.token, o.status_code, o.result, o.seconds, o.traceback, e.lease_owner as worker, d.status, d.delay, d.reason
+  select o.id, o.token, o.status_code, o.result, o.began_at, o.seconds, o.traceback, e.lease_owner as worker, d.status, d.delay, d.reason
     from outcome o join pgsched_internal.executions_{p} e on e.id = any (array[o.id]) and e.lease_token = o.token
    cross join lateral pgsched_internal.decide(o.outcome, o.error, o.retryable, o.wait, e.attempt,
      extract(epoch from pgsched.now() - coalesce(e.start_at, e.scheduled_for, e.fire_at))::float8, e.options, e.client_id, e.partition, e.plan) d
@@ -43,5 +43,6 @@ select count(*), s.status::text, min(s.fire_at)
   from (select status, fire_at from again
         union all
         select pgsched_internal.end_execution(execution, status, reason, status_code => status_code, result => result,
-                                              begun => seconds is not null), null from ended) s
+                                              begun => seconds is not null, seconds => seconds,
+                                              began_at => case when seconds is not null then coalesce(nullif(began_at, '-infinity'), pgsched.now()) end), null from ended) s
  group by s.status

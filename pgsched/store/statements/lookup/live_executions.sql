@@ -6,7 +6,7 @@ select first.id, first.client_id as client, first.key, first.job_id, home.queue,
        first.attempt, first.created_at, null::timestamptz as finished_at, null::smallint as status_code, null::jsonb as result,
        case first.status when 'running' then null when 'held' then first.reason
                          else coalesce((select pgsched_internal.stalls()) ->> home.first_partition::text, first.reason) end as reason,
-       first.options, first.ordering_key, first.lease_owner, first.lease_expires_at, null::bigint as instants,
+       first.options, first.ordering_key, first.lease_owner as worker, null::timestamptz as began_at, null::interval as duration, first.lease_expires_at, null::bigint as instants,
        null::timestamptz as last_scheduled_for, case first.status when 'held' then first.gate end as held_by, first.labels, null::jsonb as waits
   from (select q.name as queue, q.first_partition, p as partition from pgsched.queues q, pgsched_internal.partitions_of(q.first_partition) p
          where %(queue)s::text is null or q.name = %(queue)s) home

@@ -17,7 +17,7 @@ from pgsched.store.core.wire import LONG_AGO, to_datetime, to_instant
 from pgsched.store.ends import dependencies
 from pgsched.store.jobs import unplanned_jobs
 from pgsched.store.live import executions
-from pgsched.store.live.executions import Finished, Lease, PartitionShare
+from pgsched.store.live.executions import Finished, Lease, PartitionShare, Times
 from tests.store.store_arrange import Connection as Session
 from tests.store.store_arrange import column, value
 
@@ -90,7 +90,9 @@ class Stage:
             age = (self.starts[row.uuid].at - row.nominal).total_seconds()
             late = is_late(parse_options(row.options), row.attempt, age)
             outcome, seconds = ("late", None) if late else ("succeeded", 0.1)
-            ended = Finished(row.id, row.token, outcome, None, None, None, seconds)
+            ended = Finished(
+                row.id, row.token, outcome, None, None, None, None if seconds is None else Times(LONG_AGO, seconds)
+            )
             await executions.settle_finished(self.worker, row.partition, [ended])
 
     async def hold(self) -> None:
