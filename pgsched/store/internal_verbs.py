@@ -1,6 +1,7 @@
 """The functions of the schema ``pgsched_internal`` that Python calls, declared as in ``store/verbs.py``.
 
-Users may not call them. ``store/interface`` says what each does, and which locks it takes."""
+Users may not call them. ``store/interface`` says what each function does, and which locks it takes.
+"""
 
 from datetime import date, datetime, timedelta
 from typing import Literal
@@ -13,8 +14,7 @@ from pgsched.store.verbs import Connection
 
 Step = Literal["going on", "adopted", "busy", "none", "apart"]
 """Outcome of one step of ``adopt_strays``, in this order: more steps remain; this was the last step; another session
-holds a lock; the default partition is empty; or the days of its rows cannot become a single partition, at least not
-yet.
+holds a lock; the default partition is empty; the days of its rows cannot become a single partition yet.
 """
 
 

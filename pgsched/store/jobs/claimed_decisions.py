@@ -1,11 +1,11 @@
 """Decides what to do with the claimed rows of jobs, and finds jobs that changed during the claim.
 
 Parsing rules and searching for rare instants can take tens of milliseconds per job. A claim spends little more than
-that on all jobs with rules together, the simplest first. The remaining rows are put off and decided a moment later.
+that on all such jobs together, the simplest first. The remaining rows are put off and decided a moment later.
 
 A session that changes a job locks the job, and skips rows that a claim holds. If the claim locks the job first, the
-change finds the job already planned. If the change comes first, the claim leaves the job alone: its row runs, and the
-next plan of the job includes the next row, unless the job is cancelled.
+change finds the job already planned. If the change comes first, the claim leaves the job alone: the claimed row runs
+and, unless the job is cancelled, a planner plans the next row.
 """
 
 import time
@@ -27,9 +27,8 @@ _SECONDS, _SECONDS_OF_RULES = 0.1, 0.03  # of CPU time
 
 
 class DecidedChanges(NamedTuple):
-    """``rows``: the rows whose jobs have changed since the rows were planned, each with the instants that its job had
-    missed if it was cancelled. ``locked``: the rows that cannot be decided, because another session has locked their
-    jobs.
+    """``rows`` are the rows whose jobs have changed since the rows were planned, each with the instants that the job
+    had missed if it was cancelled. ``locked`` are the rows whose jobs another session has locked.
     """
 
     rows: dict[bytes, SkippedRange | None]
@@ -40,10 +39,8 @@ NOTHING_CHANGED = DecidedChanges({}, frozenset())
 
 
 class DecidedRow(NamedTuple):
-    """A claimed row and the decision about it, valid unless its job is being changed.
-
-    If the row simply runs, ``decision`` is the instant of its successor as a wire count, or None if it has no
-    successor.
+    """A claimed row and the decision about it, valid unless its job is being changed. If the row simply runs,
+    ``decision`` is the instant of its successor as a wire count, or None if it has no successor.
     """
 
     row: ClaimedExecution
@@ -72,9 +69,7 @@ async def decide_rows(
     definitions: Mapping[bytes, ClaimedDefinition],
     now: int,
 ) -> tuple[list[DecidedRow], list[ClaimedExecution]]:
-    """Decides the rows whose jobs are valid. Returns the decided rows, and the rows that it had no time to decide. All
-    other rows simply run.
-    """
+    """Returns the rows that it decided, and those for which there was no time. All other rows simply run."""
     found, left = list[DecidedRow](), list[ClaimedExecution]()
     known = [(row, definition) for row in rows if (definition := definitions.get(row.id))]
     known.sort(key=lambda one: one[1].weight)
@@ -97,9 +92,7 @@ async def decide_rows(
 
 async def changed_since(connection: AsyncConnection[Any], decided: Sequence[DecidedRow], now: int) -> DecidedChanges:
     """Checks which jobs have changed. Locks the jobs that need more than a successor, unless another session has locked
-    them.
-
-    A job that only needs a successor is not checked: if the job has changed, the successor is not inserted.
+    them. A job that only needs a successor is not checked: if the job has changed, the successor is not inserted.
     """
     behind = {one.definition.raw_id: one for one in decided if _is_to_be_looked_at(one, now)}
     if not behind:

@@ -3,8 +3,8 @@ claimed rows run.
 
 Each claimed instant is decided first, because later instants may have passed since it was planned
 (``domain.misfire_and_overlap``). A row that must not overlap an unfinished run of its job is skipped, waits for that
-run to end, or ends it. The successor of a row that runs or is skipped is inserted; a row that waits gets no successor
-yet, because its next claim decides again. So a job always has exactly one waiting row, however far behind the job is.
+run to end, or ends it. A row that waits gets no successor yet, because its next claim decides again. So a job always
+has exactly one waiting row, however far behind the job is.
 
 Nothing here waits for a lock that a client can hold. If another session has locked a row's job or its earlier run, the
 row is given back unchanged, to be claimed a moment later.
@@ -32,9 +32,9 @@ _MOST_LOOKED_UP = 50
 
 
 class Planned(NamedTuple):
-    """``instants``: the earliest start planned in each partition (wire count). ``idle``: the ids of the claimed rows
-    that do not run, including those put off because another session has locked what they need. ``restored``: by id, the
-    rows whose start differs from the one they were claimed with.
+    """``instants`` has the earliest start planned in each partition (wire count). ``idle`` has the ids of the claimed
+    rows that do not run, including rows that were put off. ``restored`` has, by id, the rows whose start has changed
+    since they were claimed.
     """
 
     instants: dict[int, int]
@@ -57,8 +57,8 @@ async def plan_successors(
     """Plans the next rows of claimed recurring rows. ``now`` is the database's time as a wire count; ``ahead`` is how
     far ahead claims read.
 
-    A job that was edited, paused or cancelled meanwhile is left alone: whoever changed it plans it, starting after the
-    row that runs here. If a successor already exists, the transaction fails with UniqueViolation, unless ``again``.
+    A job that was edited, paused or cancelled meanwhile is left alone: its next plan begins after the row that runs
+    here. If a successor already exists, the transaction fails with UniqueViolation, unless ``again``.
     """
     # If a job has several claimed rows, the successor follows the latest. One of the rows may have an older revision.
     started = await as_planned(connection, claimed)
@@ -113,7 +113,7 @@ def _run_of(decisions: Decisions, one: DecidedRow, changed: DecidedChanges, now:
 
 
 async def _after_others(connection: AsyncConnection[Any], decisions: Decisions, runs: list[Run]) -> list[Run]:
-    """Returns the runs that need not wait for another job. Handles the other runs, but only a few in each claim."""
+    """Returns the runs that need not wait for another job. Of the others, decides a few and puts off the rest."""
     looked, skipping = 0, dict[bytes, tuple[Run, str]]()
     for run in runs:
         if run.rules.after is None:
@@ -185,8 +185,8 @@ async def _let_run(connection: AsyncConnection[Any], decisions: Decisions, runs:
 async def _queue(
     connection: AsyncConnection[Any], decisions: Decisions, runs: Iterable[tuple[Run, bytes]]
 ) -> set[bytes]:
-    """Makes each row wait for the end of the run before it. Returns the ids of the rows that wait. If that run has
-    ended, the row does not wait.
+    """Makes each row wait for the end of the run before it, unless that run has ended. Returns the ids of the rows that
+    wait.
     """
     queued: set[bytes] = set()
     for run, earlier in runs:

@@ -1,8 +1,8 @@
 """Brings the jobs in the database in line with a declaration, and previews the changes.
 
 Declared jobs are marked with the name of their declaration, and a declaration changes or cancels only jobs with its own
-mark. If one of the declaration's keys belongs to a job made in another way, that job is taken over if requested;
-otherwise the declaration is refused.
+mark. If a job without this mark has one of the declaration's keys, the declaration is refused, unless the caller asks
+to take that job over.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ class StandingJob:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """The change to one job. ``fields`` names the fields that differ; ``before`` and ``after`` are the job's next
-    instants. A ``left`` job is no longer declared, but is kept.
+    instants. A job that is no longer declared, but kept, is ``left``.
     """
 
     what: Literal["added", "changed", "removed", "left", "unchanged"]
@@ -66,7 +66,7 @@ async def compare(
 ) -> list[Change]:
     """Returns what applying these jobs under this name would change, ordered by client and key; writes nothing.
 
-    Raises Conflict if a job made in another way has one of the keys, unless ``force`` takes that job over.
+    Raises Conflict if a job without this mark has one of the keys, unless ``force`` takes that job over.
     """
     named = {"clients": [job.client for job in jobs], "keys": [job.key for job in jobs]}
     standing = await rows(connection, StandingJob, "jobs/jobs_declared", declared_by=name, **named)
@@ -82,7 +82,7 @@ async def compare(
 async def apply(
     connection: AsyncConnection[Any], name: str, changes: Sequence[Change], *, actor: str | None, undo: bool = False
 ) -> None:
-    """Applies what ``compare`` found, in one transaction. With ``undo``, rolls the transaction back, to check what the
+    """Applies what ``compare`` found, in one transaction. If ``undo``, rolls the transaction back: this checks what the
     database accepts. Raises the errors of scheduling and editing.
     """
     async with connection.transaction(force_rollback=undo):
@@ -139,9 +139,7 @@ def _known(id: UUID | None) -> UUID:
 
 
 def _changes(job: DeclaredJob) -> str:
-    """Returns all parameters of a job as ``pgsched.edit`` reads them. Parameters that are not declared are reset to
-    their defaults.
-    """
+    """Returns all parameters of a job in the form of ``pgsched.edit``. Parameters that are not declared are reset."""
     given = job.given()
     del given["client"], given["key"]
     del given["every" if job.every is None else "cron"]

@@ -1,6 +1,6 @@
 """Caches the definitions of claimed jobs, so that each revision is read only once.
 
-Definitions are stored by id and revision, so the cache is never stale: a row planned from an old revision is not
+Definitions are stored by id and revision. If a job has changed, a row that was planned from the old revision is not
 inserted.
 
 A job with only a cron expression or an interval is planned on wire counts, without a datetime.
@@ -47,9 +47,7 @@ class ClaimedDefinition(Definition):
     origin: int
 
     def resolved(self) -> "ClaimedDefinition":
-        """Returns the definition with each ``H`` replaced by its value, so that planning need not compute the value
-        again.
-        """
+        """Returns the definition with each ``H`` replaced by its value."""
         if self.cron is None:
             return self
         try:
@@ -78,7 +76,7 @@ class ClaimedDefinition(Definition):
         return _following(self.cron or "", self.timezone, self.gap, self.overlap, second)
 
     def decided(self, row: ClaimedExecution, now: int) -> InstantDecision | int | None:
-        """Returns the decision about the row and its successor. If the row simply runs, this is only the job's next
+        """Returns the decision about the row and its successor. If the row simply runs, returns only the job's next
         instant as a wire count, or None if there is none.
 
         Raises InvalidSchedule.
@@ -117,17 +115,14 @@ class Definitions:
         self._counting: dict[bytes, bool] = {}
 
     def counts_failures(self, job_id: bytes) -> bool:
-        """Whether consecutive failures may pause the job, so that its successes must be counted too. True for an
-        unknown job.
-        """
+        """Whether the job counts its consecutive failures, which a success resets. True for an unknown job."""
         return self._counting.get(job_id, True)
 
     async def of_rows(
         self, connection: AsyncConnection[Any], rows: Iterable[ClaimedExecution]
     ) -> dict[bytes, ClaimedDefinition]:
-        """Returns the definitions of the rows' jobs by row id, leaving out jobs that no longer exist.
-
-        Each definition is at the row's revision, or else at the job's current one.
+        """Returns the definitions of the rows' jobs by row id, leaving out jobs that no longer exist. Each definition
+        is at the row's revision, or else at the job's current one.
         """
         rows = list(rows)
         known = {row.id: found for row in rows if (found := self._known.get((row.job_id, row.plan)))}

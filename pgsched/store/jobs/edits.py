@@ -27,7 +27,7 @@ def changes_of(given: Mapping[str, Any]) -> str:
     unchanged.
 
     Raises InvalidInput for text that PostgreSQL cannot store, and InvalidSchedule for invalid durations and rules.
-    Whether the fields fit together is checked later, against the job.
+    ``pgsched.edit`` checks whether the fields fit the job.
     """
     found = dict(given)
     for name, text in found.items():
@@ -63,7 +63,7 @@ async def edit_job(
 
 
 async def locked_version(connection: AsyncConnection[Any], job_id: UUID) -> datetime | None:
-    """Locks a job until the transaction ends, and returns when it was last changed, or None if it does not exist."""
+    """Locks a job until the transaction ends. Returns when it was last changed, or None if it does not exist."""
     found: datetime | None = await value(connection, "jobs/locked_version", id=job_id)
     return found
 
@@ -71,10 +71,9 @@ async def locked_version(connection: AsyncConnection[Any], job_id: UUID) -> date
 async def preview_job(
     connection: AsyncConnection[Any], job_id: UUID, changes: str, *, start: datetime | None, count: int
 ) -> EditPreview:
-    """Previews how an edit would change when a job fires, from ``start`` on or, if it is None, from now on. Writes
-    nothing.
-
-    A paused job is shown as if it were active. Raises NotFound, Conflict for a cancelled job, and InvalidSchedule.
+    """Previews how an edit would change when a job fires, beginning at ``start`` or, if it is None, now. Writes
+    nothing. A paused job is shown as if it were active. Raises NotFound, Conflict for a cancelled job, and
+    InvalidSchedule.
     """
     before = await get_job(connection, job_id)
     after = await get_edited_job(connection, job_id, changes)

@@ -1,7 +1,7 @@
 """Determines the next row of a job that is new or was changed, and accounts for earlier instants that have no row.
 
-A change discards runs that should have begun before the change, and keeps runs that have yet to begin. With jitter or a
-window, a run may begin some time after its instant.
+A change discards runs that should have begun before the change. A run that jitter or a window delays until after the
+change is kept.
 """
 
 import asyncio
@@ -56,8 +56,8 @@ class NextRow:
     """A job's next row: a new row for ``instant``, or the withdrawn row that is ``kept``, with its ``start``. If there
     is none, ``ended`` says why.
 
-    ``left`` are the withdrawn rows that end, each with the time up to which it accounts for the job's instants;
-    ``paused`` are the instants during a pause that had no row.
+    ``left`` are the withdrawn rows that end, each with the time up to which it accounts for the job's instants.
+    ``paused`` are the instants of a pause that had no row.
     """
 
     instant: datetime | None = None
@@ -122,8 +122,8 @@ async def _still_there(
     end: datetime,
     resumed: datetime | None,
 ) -> tuple[Withdrawn | None, datetime | None]:
-    """Returns the withdrawn row to keep, and its start. Its instant must still be in the schedule, and its run must not
-    begin before a pause ended.
+    """Returns the withdrawn row to keep, and its start. A row is kept if its instant is still in the schedule and its
+    run would not begin during a pause.
     """
     if not withdrawn or job.has_run_out:
         return None, None
@@ -145,8 +145,8 @@ def _left(
 async def _before_late_start(
     connection: Connection, job: PlannedJob, schedule: Recurrence, resumed: datetime, taken: Collection[datetime]
 ) -> datetime:
-    """Returns the time at which a job was resumed. If the run of the last instant before that time has yet to start,
-    returns the time just before that instant instead.
+    """Returns the time at which a job was resumed or, if the last run before has yet to start, the time just before its
+    instant.
     """
     spread = job.parsed().spread
     if spread is None or job.has_run_out:
@@ -192,7 +192,7 @@ def _without_row(
 
 async def _last_end(connection: Connection, job: PlannedJob) -> tuple[datetime, datetime]:
     """Returns the instant from which the next interval is counted, and the end of the last run. An interval that is
-    counted from the end of a run is still counted from there after any number of edits.
+    counted from the end of a run keeps this beginning, however often the job is edited.
     """
     found = await first(connection, "jobs/plan_from_end", job=job.id)
     begin, end = found if found is not None else (None, None)

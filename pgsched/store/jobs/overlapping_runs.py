@@ -81,7 +81,7 @@ async def _found(connection: Connection, query: LiteralString, rows: Iterable[Cl
 
 async def as_planned(connection: AsyncConnection[Any], rows: Sequence[ClaimedExecution]) -> list[ClaimedExecution]:
     """Returns the rows with the starts that they had before they were put off. Also restores these starts in the
-    database, where a row that begins before its ``fire_at`` would count as not begun.
+    database: a row that begins before its ``fire_at`` would count as not begun.
     """
     late = [row for row in rows if row.fire_at > row.start]
     if not late:

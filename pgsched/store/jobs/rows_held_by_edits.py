@@ -1,7 +1,7 @@
 """Handles planned rows that are held because their jobs were changed after the rows' instants had come.
 
-No run begins under a schedule that its job no longer has. If the new schedule still has the row's instant, the row
-becomes the job's next row again and keeps its id; otherwise it ends as skipped.
+If the new schedule still has the row's instant, the row becomes the job's next row again and keeps its id. If not, the
+row ends as skipped.
 """
 
 from collections.abc import Sequence

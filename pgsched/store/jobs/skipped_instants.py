@@ -51,15 +51,14 @@ def _columns(ranges: Sequence[SkippedRange]) -> dict[str, list[Any]]:
 
 
 async def finish_jobs(connection: Connection, ended: Sequence[tuple[UUID, int, str]]) -> None:
-    """Marks jobs, given by id and revision, as finished, with the reason."""
+    """Marks jobs as finished, with the reason. The jobs are given by id and revision."""
     jobs, revisions, reasons = zip(*ended, strict=True)
     parameters = {"jobs": list(jobs), "revisions": list(revisions), "reasons": list(reasons)}
     await connection.execute(statement("jobs/finish_jobs"), parameters)
 
 
 async def mark_invalid(connection: Connection, job: UUID, revision: int | None, error: Exception) -> None:
-    """Marks a job as invalid. ``revision`` is the one whose schedule is invalid, or None if the job is locked and
-    cannot change.
+    """Marks a job as invalid. ``revision`` is the revision with the invalid schedule, or None if the job is locked.
 
     The reason begins with the error code with which the same schedule would be rejected.
     """

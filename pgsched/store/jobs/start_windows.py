@@ -18,8 +18,8 @@ _PASSED = 1_000_000  # larger than any count
 
 
 class Planning(NamedTuple):
-    """A row to be planned in a partition for an instant of its job. It starts no earlier than ``earliest`` if its
-    window allows that. Both times are wire counts.
+    """A row to be planned in a partition for an instant of its job. If its window allows, the row starts no earlier
+    than ``earliest``. Both times are wire counts.
     """
 
     job: Definition

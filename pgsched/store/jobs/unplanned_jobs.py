@@ -1,7 +1,7 @@
 """Plans the first row of a recurring job, and its next row after each edit. Claims plan all other rows.
 
-Schedules other than plain intervals are evaluated in a thread: a client's schedule may take long, and the event loop
-must stay responsive.
+Schedules other than plain intervals are evaluated in a thread, because some take so long that the event loop would
+stall.
 """
 
 import time
@@ -25,7 +25,7 @@ _AT_ONCE = 100  # jobs whose existing rows are read together
 
 
 class PlanReport(NamedTuple):
-    """How many jobs were processed, (id, reason) of those with an invalid schedule, and whether more jobs are left."""
+    """How many jobs were processed, (id, reason) of each with an invalid schedule, and whether more jobs are left."""
 
     jobs: int
     invalid: list[tuple[Any, str]]
@@ -53,9 +53,7 @@ async def _plan_apart(
     connection: AsyncConnection[Any], ids: Sequence[UUID], seconds: float
 ) -> tuple[int, list[tuple[Any, str]]]:
     """Plans the jobs one by one after one of them has caused an error, so that only the faulty job is left out and
-    marked.
-
-    The faulty job comes first in the next pass, too, and must not use up all the time.
+    marked. The faulty job comes first in the next pass, too, and must not use up all the time.
     """
     invalid, taken = list[tuple[Any, str]](), 0
     until = time.monotonic() + seconds

@@ -29,7 +29,7 @@ async def decide_after(
 
 
 async def queue_after(connection: Connection, row: ClaimedExecution, decided: WaitFor, *, carries_on: bool) -> None:
-    """Makes a claimed row wait for the end of another job's run, and notifies workers to check for waiting rows."""
+    """Makes a claimed row wait for the end of another job's run, and has workers check whether it can be released."""
     parameters = {
         "id": UUID(bytes=row.id),
         "token": row.token,
@@ -61,9 +61,7 @@ async def _other(
 
 
 def _expected(job: ClaimedDefinition, instant: datetime, period: tuple[datetime, datetime]) -> datetime | None:
-    """Returns the job's instant in a period: the last at or before ``instant`` or, if there is none, the first after
-    it.
-    """
+    """Returns the job's last instant of a period up to ``instant`` or, if there is none, the first after it."""
     begin, end = period
     try:
         recurrence = job.recurrence()

@@ -72,7 +72,7 @@ class Decisions:
         self.follow(run)
 
     def follow(self, run: Run) -> None:
-        """Plans a row's successor, unless whoever changed the job does so."""
+        """Plans a row's successor, unless the job has changed."""
         if run.changed:
             return
         if run.successor is None or run.successor > LAST:
@@ -145,8 +145,8 @@ async def _starts(connection: AsyncConnection[Any], successors: Iterable[Success
 async def _put_off_locked(
     connection: AsyncConnection[Any], decisions: Decisions, partition: int, parameters: Mapping[str, Any]
 ) -> None:
-    """Puts off rows for which no successor was inserted although their jobs are unchanged: another session has locked
-    the jobs.
+    """Puts off rows that got no successor although their jobs are unchanged, because another session has locked the
+    jobs.
     """
     named = {name: parameters[name] for name in ("clients", "jobs", "revisions", "instants")}
     cursor = await connection.execute(statement_in("jobs/unplanned_successors", partition), named, binary=True)

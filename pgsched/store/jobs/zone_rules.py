@@ -1,7 +1,6 @@
 """Finds the time zone rules by which rows were planned, and moves rows that newer rules place elsewhere.
 
-A job is locked before its row, and both stay locked until the row is correct and the move is in the audit log. Each
-step is complete in itself, so a crash only leaves the remaining work undone.
+A job is locked before its row, and both stay locked until the row is correct and the move is in the audit log.
 """
 
 import asyncio
@@ -59,14 +58,14 @@ async def note_version(connection: AsyncConnection[Any], version: str) -> None:
 
 
 async def note_behind(connection: AsyncConnection[Any], version: str) -> None:
-    """Records that a worker with this older version plans rows: the next worker to start with the later version
-    rechecks them.
+    """Records that a worker with this older version plans rows, so that the next worker with the later version rechecks
+    them.
     """
     await connection.execute(statement("jobs/note_behind"), {"version": version})
 
 
 async def try_lock(connection: AsyncConnection[Any], worker: int) -> bool:
-    """Tries to reserve the recheck for this worker, until it calls ``unlock`` or is lost. Returns True on success."""
+    """Tries to reserve the recheck for this worker until it calls ``unlock`` or is lost. Returns True on success."""
     return bool(await column(connection, "jobs/lock_tzdata", worker=worker))
 
 
@@ -96,7 +95,7 @@ async def recheck_others(
 
 
 async def recheck(connection: AsyncConnection[Any], jobs: Sequence[UUID], *, old: str, new: str) -> Rechecked:
-    """Moves the rows of these jobs whose instants are wrong by this process's time zone rules, in one transaction."""
+    """Moves those rows of the jobs whose instants are wrong by this process's time zone rules, in one transaction."""
     async with connection.transaction():
         taken = {
             job.id: job for job in await rows(connection, Definition, "jobs/zoned_jobs_to_recheck", jobs=list(jobs))

@@ -1,9 +1,9 @@
 """Finds the rows that make a claim fail, and sets them aside so that the claim can be repeated without them.
 
-The rows that the claim would take are locked without reading their contents. Then the claim is tried with one half of
-the rows after another (``core.culprits``), and each try is rolled back. A row that cannot be claimed even alone is
-parked with the reason; a row that could not be claimed because of another session's lock is put off. Both are committed
-while the locks are held, so that no other worker's row is mistaken for the culprit.
+The rows that the claim would take are locked without reading their contents. Then the claim is tried with halves of the
+rows (``core.culprits``), and each try is rolled back. A row that cannot be claimed even alone is parked with the
+reason, or put off if another session's lock was the cause. All this happens under the locks, so that no other worker's
+row is mistaken for the culprit.
 """
 
 from collections import defaultdict
@@ -48,9 +48,7 @@ async def claim_despite(
     admit: Admit | None = None,
     row_filter: RowFilter = ALL_ROWS,
 ) -> Claimed:
-    """Repeats ``executions.claim`` after an error that a row has caused. First sets that row aside; the result lists
-    it.
-    """
+    """Repeats ``executions.claim`` after setting aside the row that caused an error. The result lists this row."""
     parked: list[SetAside] = []
     for _ in range(_TRIES):
         if not is_a_brief_lock(error):
@@ -77,7 +75,7 @@ async def sift_held(
     batch: int,
     attempt: Callable[[list[ClaimedExecution]], Awaitable[object]],
 ) -> list[SetAside]:
-    """Sets aside rows that are held by a gate and cannot be claimed from it, or that make ``attempt`` fail."""
+    """Sets aside rows that a gate holds and that cannot be claimed, or that make ``attempt`` fail."""
 
     async def lock() -> list[RowPlace]:
         text = statement_among("live/held_rows", tuple(partitions))

@@ -9,8 +9,8 @@ from pgsched.store.core.connect import Connection
 
 
 class Recall(StrEnum):
-    """``KEPT`` if the row is unchanged, ``GONE`` if it is no longer this worker's, and ``LOCKED`` if another session
-    has locked the job, so that it is not yet known which.
+    """``KEPT`` if the row is unchanged, ``GONE`` if it is no longer this worker's, and ``LOCKED`` if the row or its job
+    is locked, so that neither is known yet.
     """
 
     KEPT = "kept"

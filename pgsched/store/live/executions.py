@@ -43,8 +43,8 @@ class PartitionShare(NamedTuple):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
     """The terms of a claim: the worker number and token under which rows are leased, the lease's length, and how far
-    ahead of their time rows are claimed. ``sure_until`` is the monotonic time until which claimed rows may begin, and
-    ``definitions`` holds the job definitions that the worker has read.
+    ahead of their time rows are claimed. Claimed rows may begin until ``sure_until`` (monotonic time). ``definitions``
+    holds the job definitions that the worker has read.
     """
 
     owner: int
@@ -57,8 +57,8 @@ class Lease:
 
 class Claimed(NamedTuple):
     """The rows that a claim took (``taken``), those that run, and the earliest successor planned in each partition
-    (wire count). ``sure_until`` is the lease's, ``parked`` lists rows that could not be claimed
-    (``store.live.claim_culprits``), and ``statements`` counts the statements sent, including begin and commit.
+    (wire count). ``sure_until`` is that of the lease. ``parked`` lists rows that could not be claimed. ``statements``
+    is the number of statements sent, including begin and commit.
     """
 
     taken: list[ClaimedExecution]
@@ -87,9 +87,9 @@ async def claim(
 ) -> Claimed:
     """Leases due rows of several partitions in one transaction; ``now`` is the database's time as a wire count.
 
-    The jobs of recurring rows are planned in the same transaction: when this returns, their successors exist, and
-    ``rows`` omits those that do not run. If another session had already planned a successor, the claim is repeated with
-    ``again``. A cancelled claim leaves the connection in the middle of a transaction.
+    The successors of recurring rows are planned in the same transaction, and ``rows`` omits the rows that do not run.
+    If another session had already planned a successor, the claim is repeated with ``again``. A cancelled claim leaves
+    the connection in the middle of a transaction.
     """
     claims = _claims(lease, shares, row_filter)
     try:
@@ -141,9 +141,8 @@ async def carry_on(
 async def claim_at_once(
     connection: Connection, lease: Lease, share: PartitionShare, row_filter: RowFilter = PLAIN
 ) -> Claimed:
-    """Leases due rows of one partition in a single round trip, when a row has just arrived. Rows that recur or are
-    ordered cannot be claimed in this way, because there is no transaction in which to plan successors or check whose
-    turn it is. So ``row_filter`` must be plain.
+    """Leases due rows of one partition in a single round trip, when a row has just arrived. ``row_filter`` must be
+    plain, because there is no transaction in which to plan successors or check whose turn it is.
     """
     [claim] = _claims(lease, [share], row_filter)
     cursor = await connection.execute(*claim, binary=True)
@@ -173,7 +172,7 @@ def _claims(
 def _claims_of_first(
     common: Mapping[str, Any], shares: Sequence[PartitionShare], row_filter: RowFilter
 ) -> Iterator[tuple[LiteralString, dict[str, Any]]]:
-    """Yields the statements of a claim by priority, one per queue, with the batch of one of the queue's shares."""
+    """Yields the statements of a claim by priority: one for each queue, with the batch of one of its shares."""
     for queue, batch in {queue_of(share.partition): share.batch for share in shares}.items():
         partitions = [share.partition for share in shares if queue_of(share.partition) == queue]
         asked = {"batch": batch, "depth": DEPTH}
@@ -277,9 +276,9 @@ def over_partitions(groups: Groups) -> Iterator[tuple[tuple[int, ...], dict[str,
 
 
 class Finished(NamedTuple):
-    """The outcome of an attempt, if it is more than a plain success: ``failed``, ``postponed``, ``late``, or a final
-    status. ``times`` is None if the attempt never began. ``retryable`` and the seconds to ``wait`` are what the target
-    asked for; ``traceback`` is the handler's.
+    """The outcome of an attempt other than a plain success: ``failed``, ``postponed``, ``late``, or a final status.
+    ``times`` is None if the attempt never began. ``retryable`` and ``wait`` (in seconds) are what the target asked for;
+    ``traceback`` is the handler's.
     """
 
     id: bytes
@@ -295,8 +294,9 @@ class Finished(NamedTuple):
 
 
 async def settle_finished(connection: Connection, partition: int, rows: Sequence[Finished]) -> Answer:
-    """Ends rows, or makes them wait for their next attempts, as their options decide. For each status, the result has
-    the number of rows that were still this worker's, the status, and the earliest instant at which a row fires again.
+    """Ends rows, or makes them wait for their next attempts, as their options decide. The result has a row for each
+    status: the number of rows that were still this worker's, the status, and the earliest instant at which one of them
+    fires again.
     """
     ids, tokens, outcomes, codes, results, reasons, times, retryable, waits, tracebacks = zip(*rows, strict=True)
     return await connection.execute(
@@ -319,7 +319,7 @@ async def settle_finished(connection: Connection, partition: int, rows: Sequence
 
 
 class PostponedRow(NamedTuple):
-    """A row to put off by ``seconds`` without an attempt. The ``reason`` is set if the row's owner should see it."""
+    """A row to put off by ``seconds`` without an attempt. A ``reason`` is shown to the row's owner."""
 
     id: bytes
     token: int
@@ -342,14 +342,14 @@ async def release(connection: Connection, partition: int, group: Group) -> Answe
 
 
 async def cut_short(connection: Connection, partition: int, group: Group) -> Answer:
-    """Like ``release``, for rows that were running when their worker stopped. A handler to which this happens
-    repeatedly will run in isolation.
+    """Like ``release``, for rows that were running when their worker stopped. A handler that is cut short repeatedly
+    will run in isolation.
     """
     return await connection.execute(statement_in("live/cut_short", partition), group.parameters(), binary=True)
 
 
 async def renew(connection: Connection, partition: int, group: Group, lease: timedelta) -> int:
-    """Renews the leases that have used up a third of their length. Returns how many."""
+    """Renews the leases that have used up a third of their length. Returns how many it renewed."""
     parameters = {**group.parameters(), "lease": lease}
     cursor = await connection.execute(statement_in("live/renew", partition), parameters, binary=True)
     return cursor.rowcount

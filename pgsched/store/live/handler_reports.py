@@ -11,9 +11,7 @@ from pgsched.store.core.sql import statement
 
 
 class HandlerReport(NamedTuple):
-    """What a handler has reported since the last report on its leased row; None means no change. ``checkpoint`` is JSON
-    text.
-    """
+    """What a handler has reported for its leased row; None means no change. ``checkpoint`` is JSON text."""
 
     id: UUID
     token: int

@@ -1,6 +1,5 @@
-"""Parks a row that made a batch fail: it is held, with the reason, until its owner deals with it.
-
-The owner either cancels it or frees it: a one-shot by rescheduling it, a job's row by editing or resuming the job.
+"""Parks a row that made a batch fail: it is held, with the reason, until its owner cancels it, reschedules it or, if it
+belongs to a job, edits or resumes the job.
 """
 
 from typing import Any, Literal, NamedTuple

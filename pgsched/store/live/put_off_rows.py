@@ -14,8 +14,8 @@ from pgsched.store.core.wire import LONG_AGO, Instants, Tokens, Uuids
 
 
 class PutOff(NamedTuple):
-    """A claimed row to be claimed again a moment later, or at ``until`` (wire count). It is ``marked`` if its new start
-    would wrongly suggest that it had waited for an earlier run. The ``reason`` is set if the cause is not a lock.
+    """A claimed row to be claimed again a moment later, or at ``until`` (wire count). A row is ``marked`` if its new
+    start would wrongly suggest that it had waited for an earlier run. It has a ``reason`` unless a lock is the cause.
     """
 
     row: ClaimedExecution

@@ -20,9 +20,7 @@ class ReapRange(NamedTuple):
 
 
 class Reaped(NamedTuple):
-    """How many rows wait again, how many failed, and where the range ends (wire count) if there may be more rows after
-    it.
-    """
+    """How many rows wait again, how many failed, and where the range ends (wire count), or None if no rows follow."""
 
     returned: int
     failed: int
@@ -54,7 +52,7 @@ async def reap_others(
     connection: Connection, where: ReapRange, owners: Sequence[int], *, ended_by: float
 ) -> tuple[Reaped, list[SetAside]]:
     """Like ``reap``, but parks any row that causes an error. Returns what was reaped and what was parked. After an
-    error, the range must be read again. The connection must use the formats of ``store.core.wire``.
+    error, the caller must read the range again.
     """
     try:
         return await reap(connection, where, owners, ended_by=ended_by), []
@@ -88,8 +86,8 @@ async def _lock(connection: Connection, where: ReapRange, owners: Sequence[int],
 
 
 class DueEdge(NamedTuple):
-    """The result of reading a range of due rows: the partitions in which a lease has expired and, for each partition
-    that has more rows, where the range ends (wire count).
+    """The partitions in which a lease has expired and, for each partition that has more rows, where the range ends
+    (wire count).
     """
 
     expired: list[int]
@@ -97,7 +95,7 @@ class DueEdge(NamedTuple):
 
 
 async def expired(connection: Connection, lows: Mapping[int, int], depth: int, *, ended_by: float) -> DueEdge:
-    """Finds the partitions in which a lease had expired by ``ended_by`` (database time), among the next ``depth`` due
+    """Finds the partitions in which a lease had expired by ``ended_by`` (database time). Reads the next ``depth`` due
     rows after each partition's mark.
     """
     parameters = {"partitions": list(lows), "lows": Instants(lows.values()), "depth": depth, "ended_by": ended_by}
@@ -107,7 +105,7 @@ async def expired(connection: Connection, lows: Mapping[int, int], depth: int, *
 
 
 class HandedBack(NamedTuple):
-    """Where to continue if there may be more rows, and where to retry rows that another session had locked. Both are
+    """Where to continue if there may be more rows, and where to retry because another session had locked rows. Both are
     wire counts by partition.
     """
 
@@ -118,7 +116,7 @@ class HandedBack(NamedTuple):
 async def release_claims(
     connection: Connection, lows: Mapping[int, int], tokens: Sequence[int], *, depth: int
 ) -> HandedBack:
-    """Hands back rows of claims whose results never arrived, among the next ``depth`` due rows after each partition's
+    """Hands back rows of claims whose results never arrived. Reads the next ``depth`` due rows after each partition's
     mark.
     """
     parameters = {"partitions": list(lows), "lows": Instants(lows.values()), "tokens": Tokens(tokens), "depth": depth}

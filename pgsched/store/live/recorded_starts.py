@@ -10,10 +10,8 @@ from pgsched.store.live.executions import Answer, Group
 
 async def note(connection: Connection, rows: Sequence[ClaimedExecution], *, begun: bool) -> set[bytes]:
     """Records that these rows, which may have only one attempt, have begun or, if ``begun`` is False, have not begun
-    after all. A worker that takes rows back from a lost worker relies on this.
-
-    Returns the ids of the rows for which this was recorded. All other rows are no longer leased under their tokens, or
-    are locked by another session.
+    after all. A worker that takes rows back from a lost worker relies on this. Returns the ids of the rows that were
+    updated. All other rows are no longer leased under their tokens, or are locked by another session.
     """
     cursors = await _send(connection, "live/record_start", rows, begun=begun)
     return {id for cursor in cursors for (id,) in await cursor.fetchall()}

@@ -29,7 +29,7 @@ class Counted:
     duration: list[int] = field(default_factory=nothing)
 
     def add(self, other: "Counted") -> None:
-        """Adds another object's counts to these counts."""
+        """Adds the counts of ``other``."""
         self.attempts += other.attempts
         self.failed_attempts += other.failed_attempts
         self.succeeded += other.succeeded

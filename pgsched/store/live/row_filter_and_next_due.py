@@ -16,14 +16,10 @@ _FILLING = 0.1  # writers stop sending notifications when the queue is half full
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowFilter:
-    """Which rows a claim may read.
-
-    With ``only``, the filter accepts the rows of that client. Without it, the filter accepts the rows of all clients
-    except the clients ``apart``, the one-shots of the clients ``held`` and, if it is ``plain``, all rows that recur or
-    have an ordering key.
-
-    In both cases it rejects rows that need a capability ``left`` to other workers (by queue number), and one-shots that
-    need a capability that no worker has (``missed``).
+    """Which rows a claim may read. If ``only`` is set, it is the only client whose rows are read. If not, all rows are
+    read except those of the clients ``apart``, the one-shots of the clients ``held`` and, if ``plain``, rows that recur
+    or have an ordering key. Rows that need a capability ``left`` to other workers (by queue number) are never read, nor
+    are one-shots that need a capability that no worker has (``missed``).
     """
 
     held: tuple[str, ...] = ()
@@ -98,7 +94,7 @@ PLAIN = RowFilter(plain=True)
 
 class Next(NamedTuple):
     """The earliest waiting instant in each partition that has one, and the database's time, as wire counts.
-    ``is_silent``: the notification queue is filling up, so new rows may cause no notifications.
+    ``is_silent`` means that the notification queue is filling up, so new rows may cause no notifications.
     """
 
     due: dict[int, int]
@@ -109,7 +105,7 @@ class Next(NamedTuple):
 async def next_due(
     connection: Connection, lows: Mapping[int, int], *, until: int = FAR_OFF, row_filter: RowFilter = ALL_ROWS
 ) -> Next:
-    """Finds the earliest waiting instant in each partition, from its low mark up to ``until``."""
+    """Finds the earliest waiting instant in each partition, between its low mark and ``until``."""
     rows: list[tuple[Any, ...]] = []
     for partitions in together(lows):
         parameters: dict[str, Any] = {f"low_{p}": Instant(lows.get(p, FAR_OFF)) for p in partitions}

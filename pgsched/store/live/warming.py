@@ -1,8 +1,8 @@
 """Plans the hot path's statements on a new connection, so that the first rows do not wait for planning.
 
-Each statement has one variant for each partition, and one for all partitions together. A connection that replaces a
-lost one is urgent, because rows are waiting. So only the variants for all partitions are planned on it; the others,
-which are most of the work, are planned on first use.
+Each statement has one variant for each partition, and one for all partitions together. If a connection replaces a lost
+one, rows are waiting, so only the variants for all partitions are planned. The others, which are most of the work, are
+planned on first use.
 """
 
 from collections.abc import Sequence

@@ -33,8 +33,8 @@ async def changes(
     after: int | None = None,
     most: int | None = None,
 ) -> list[AuditEntry]:
-    """Returns up to ``limit`` changes, newest first, older than the change with the id ``after``. If ``most`` is given,
-    examines at most that many changes.
+    """Returns up to ``limit`` changes that are older than the change ``after``, newest first. ``most`` limits the
+    changes examined.
     """
     return await found(connection, AuditEntry, page_of_changes(wanted, limit=limit, after=after, most=most))
 

@@ -29,7 +29,7 @@ async def get_operation(connection: AsyncConnection[Any], id: UUID) -> BulkOpera
 
 
 async def get_detail(connection: AsyncConnection[Any], id: UUID) -> BulkDetail:
-    """Returns a bulk operation and, for a backfill, its runs. Counting many runs takes longer. Raises NotFound."""
+    """Returns a bulk operation and, for a backfill, the counts of its runs. Raises NotFound."""
     operation = await get_operation(connection, id)
     shown = {field.name: getattr(operation, field.name) for field in fields(operation)}
     runs = await rows(connection, Runs, "bulk/runs", operation=id)  # only a backfill has runs
@@ -44,7 +44,7 @@ async def list_operations(
     limit: int,
     after: UUID | None = None,
 ) -> list[BulkOperation]:
-    """Returns up to ``limit`` operations, newest first, older than the operation with the id ``after``. If ``action``
-    or ``job`` is given, returns only operations with that action or of that job.
+    """Returns up to ``limit`` operations that are older than the operation ``after``, newest first. If ``action`` or
+    ``job`` is given, returns only operations with that action or of that job.
     """
     return await found(connection, BulkOperation, page_of_operations(action=action, job=job, after=after, limit=limit))

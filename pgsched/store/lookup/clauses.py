@@ -1,7 +1,7 @@
 """Builds and sends the queries of listings.
 
-A listing is a statement with a clause of ``core/clauses.sql`` for each condition of its filter. A condition is given as
-the name of its clause and a value. The clause's parameter has the same name.
+A listing is a statement with a clause of ``core/clauses.sql`` for each condition of its filter. A condition consists of
+the name of its clause, which is also the name of the clause's parameter, and a value.
 """
 
 from collections.abc import Mapping
@@ -22,8 +22,8 @@ _Row = TypeVar("_Row")
 
 
 class SortOrder(StrEnum):
-    """Which rows come first: the newest or the oldest, as ids are chronological. A page begins after the id ``after``
-    and ends at the id ``reach``.
+    """Whether the newest or the oldest rows come first; ids are chronological. A page begins after the id ``after`` and
+    ends at the id ``reach``.
     """
 
     NEWEST = "newest"

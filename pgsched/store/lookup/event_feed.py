@@ -23,8 +23,8 @@ SPAN, _WIDER, _NARROWEST, _WIDEST = 10_000, 8, 16, 2**40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventPage:
-    """Events, each with its ``cursor``. ``end`` is the reader's position after them, ``span`` is the number of
-    transactions that the next page should cover, and ``complete`` is True if everything readable was read.
+    """Events, each with its ``cursor``. ``end`` is the reader's position after the page, ``span`` is the number of
+    transactions that the next page should cover, and ``complete`` is True if the page reaches the horizon.
     """
 
     items: list[Event]
@@ -34,7 +34,7 @@ class EventPage:
 
 
 async def horizon(connection: AsyncConnection[Any]) -> VisibilityHorizon:
-    """Returns the horizon up to which ends can be read now."""
+    """Returns the position up to which ends can be read now."""
     found = await first(connection, "lookup/horizon")
     assert found is not None
     snapshot, at = found

@@ -1,7 +1,6 @@
 """Lists executions, their attempts, dead letters and jobs. Pages run from the newest id to the oldest, or the reverse.
 
-The cost of a page is bounded (``lookup.page_reach``), so a page may be short if its filter matches few rows. The next
-page continues where it ends.
+The cost of a page is bounded (``lookup.page_reach``), so a page may be short if its filter matches few rows.
 
 Instants are in UTC. If Python cannot represent an instant, it is read as None (``infinity``: held) or as Python's last
 instant.
@@ -55,8 +54,8 @@ async def list_executions(
     order: SortOrder = SortOrder.NEWEST,
     contents: bool = True,
 ) -> RowPage[Execution]:
-    """Returns up to ``limit`` executions after the execution with the id ``after``. Without ``contents``, payloads and
-    results are None.
+    """Returns up to ``limit`` executions after the execution ``after``. Unless ``contents``, payloads and results are
+    None.
     """
     pages = reach_of_executions, page_of_executions
     return await _look(connection, Execution, *pages, wanted, limit, contents=contents, after=after, order=order)
@@ -85,8 +84,8 @@ async def attempts_of(connection: AsyncConnection[Any], id: UUID) -> list[Attemp
 
 
 async def progress_of(connection: AsyncConnection[Any], row: Execution) -> Progress | None:
-    """Returns the progress that an execution's handler has reported, or None if it has reported nothing. Also returns
-    None once the execution has succeeded, because the last report no longer applies.
+    """Returns the progress that an execution's handler has reported. Returns None if it has reported nothing, or if the
+    execution has succeeded since.
     """
     if row.status == "succeeded":
         return None
@@ -103,8 +102,8 @@ async def list_dead_letters(
     order: SortOrder = SortOrder.NEWEST,
     contents: bool = True,
 ) -> RowPage[DeadLetter]:
-    """Returns up to ``limit`` dead letters in this state, after the dead letter with the id ``after``. Without
-    ``contents``, payloads and results are None.
+    """Returns up to ``limit`` dead letters in this state after the dead letter ``after``. Unless ``contents``, payloads
+    and results are None.
     """
     pages = reach_of_dead_letters, page_of_dead_letters
     how: dict[str, Any] = {"state": state, "after": after, "order": order}
@@ -114,7 +113,7 @@ async def list_dead_letters(
 async def reasons_of(
     connection: AsyncConnection[Any], wanted: DeadLetterFilter, *, state: str, most: int
 ) -> list[LetterReason]:
-    """Groups up to ``most`` of the newest dead letters by reason. The most frequent reasons come first."""
+    """Groups the newest dead letters by reason, up to ``most`` of them. The most frequent reasons come first."""
     reach = await found_value(connection, reach_of_dead_letters(wanted, state=state, after=None))
     reasons = reasons_of_dead_letters(wanted, state=state, limit=most, after=None, reach=reach)
     return await found(connection, LetterReason, reasons)
@@ -139,16 +138,14 @@ async def list_jobs(
     after: UUID | None = None,
     order: SortOrder = SortOrder.NEWEST,
 ) -> RowPage[JobRow]:
-    """Returns up to ``limit`` jobs after the job with the id ``after``."""
+    """Returns up to ``limit`` jobs after the job ``after``."""
     return await _look(connection, JobRow, reach_of_jobs, page_of_jobs, wanted, limit, after=after, order=order)
 
 
 async def list_definitions(
     connection: AsyncConnection[Any], wanted: JobFilter, *, limit: int, after: UUID | None = None
 ) -> RowPage[Definition]:
-    """Like ``list_jobs``, but reads only the columns that decide when a job fires. It reads no payloads, because there
-    may be thousands of jobs.
-    """
+    """Like ``list_jobs``, but reads only the columns that decide when a job fires. There may be thousands of jobs."""
     return await _look(connection, Definition, reach_of_jobs, page_of_definitions, wanted, limit, after=after)
 
 
@@ -188,7 +185,7 @@ def no_job(id: UUID) -> str:
 
 
 async def planned_instant(connection: AsyncConnection[Any], job_id: UUID) -> tuple[datetime | None, datetime]:
-    """Returns the instant of a job's waiting row, or None if it has none; and the database's time."""
+    """Returns the instant of a job's waiting row, or None if it has no such row, and the database's time."""
     planned, now = await first(connection, "lookup/planned_instant", job=job_id) or (None, None)
     return planned, cast(datetime, now)
 
@@ -209,8 +206,7 @@ async def _look(
     **how: Any,
 ) -> RowPage[_Listed]:
     """Reads a page by requesting one row more than the page holds. First searches a part of the rows that the page may
-    examine and, if that is not enough, all of them. Rows that arrive after the end was found are newer, so they add no
-    cost.
+    examine and, if that is not enough, all of them.
     """
     reach, items = None, list[_Listed]()
     shown = {} if contents is None else {"contents": contents}

@@ -13,8 +13,8 @@ from pgsched.store.lookup.row_types import Event
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFilter:
-    """Selects jobs that match every given field. ``host`` is the target's host, in any case; jobs must have all
-    ``labels``.
+    """Selects jobs that match every given field and have all ``labels``. ``host`` is the target's host; case is
+    ignored.
     """
 
     client: str | None = None
@@ -26,9 +26,9 @@ class JobFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionFilter:
-    """Selects executions that match every given field: any of ``statuses``, which has no duplicates, and all of
-    ``labels``. ``host`` is the target's host, in any case; ``start`` (inclusive) and ``end`` (exclusive) bound
-    ``scheduled_for``.
+    """Selects executions that match every given field, and have one of ``statuses`` and all ``labels``. ``statuses``
+    has no duplicates. ``host`` is the target's host; case is ignored. ``start`` (inclusive) and ``end`` (exclusive)
+    bound ``scheduled_for``.
     """
 
     client: str | None = None
@@ -48,7 +48,7 @@ class ExecutionFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventFilter:
-    """Selects events that match every given field: any of ``statuses``."""
+    """Selects events that match every given field. One of ``statuses`` must match."""
 
     client: str | None = None
     queue: str | None = None
@@ -68,9 +68,9 @@ class EventFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetterFilter:
-    """Selects dead letters that match every given field. ``target`` is a prefix of the target; ``reason`` is a part of
-    the reason, in any case; ``start`` (inclusive) and ``end`` (exclusive) bound ``finished_at``. The dead letters must
-    have all ``labels``.
+    """Selects dead letters that match every given field and have all ``labels``. ``target`` is a prefix of the target,
+    and ``reason`` a part of the reason; the case of ``reason`` is ignored. ``start`` (inclusive) and ``end``
+    (exclusive) bound ``finished_at``.
     """
 
     client: str | None = None

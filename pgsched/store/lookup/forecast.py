@@ -17,7 +17,7 @@ UNKNOWN = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Minute:
-    """How many executions fall due in the minute that begins at ``minute``. In a ``hot`` minute, ``due`` exceeds the
+    """How many executions are ``due`` in the minute that begins at ``minute``. In a ``hot`` minute, ``due`` exceeds the
     requested limit and is only a lower bound.
     """
 
@@ -28,8 +28,8 @@ class Minute:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """The maximum number of executions in a minute before it counts as too busy. ``busiest`` is the number of attempts
-    in the workers' busiest minute of the last 7 days, or None if there were none.
+    """The number of executions above which a minute counts as too busy. ``busiest`` is the number of attempts in the
+    workers' busiest minute of the last 7 days, or None if there were none.
     """
 
     per_minute: int
@@ -37,7 +37,7 @@ class Bound:
 
 
 async def bound_of_workers(connection: AsyncConnection[Any]) -> Bound:
-    """Returns as the bound the most attempts that workers have made in a minute, up to the maximum that is counted."""
+    """Returns a bound derived from the attempts in the workers' busiest minute."""
     busiest = await busiest_minute(connection)
     return Bound(per_minute=min(busiest or UNKNOWN, MOST_PER_MINUTE), busiest=busiest)
 
@@ -45,8 +45,8 @@ async def bound_of_workers(connection: AsyncConnection[Any]) -> Bound:
 async def forecast(
     connection: AsyncConnection[Any], *, minutes: int, per_minute: int, start: datetime | None = None
 ) -> list[Minute]:
-    """Returns the minutes in which executions fall due, among ``minutes`` from ``start`` or the current minute on.
-    Stops reading a minute once it is known to be hot.
+    """Returns those of the next ``minutes`` in which executions fall due. The first is ``start`` or, if it is None, the
+    current minute. Stops reading a minute once it is known to be hot.
     """
     found = await rows(connection, dict, "lookup/due_by_minute", start=start, minutes=minutes, most=per_minute + 1)
     return [Minute(**one, hot=one["due"] > per_minute) for one in found]

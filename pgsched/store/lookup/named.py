@@ -17,9 +17,9 @@ _SHOWN = 10
 async def id_of(
     connection: AsyncConnection[Any], kind: Kind, name: UUID | str, clients: Collection[str] | None = None
 ) -> UUID:
-    """Returns the id of the job, execution or dead letter with this id, or with this key among these ``clients`` (None:
-    all clients that the session sees). If several have the key, returns the job that is not cancelled, the newest
-    execution, or the newest open dead letter.
+    """Returns the id of a job, execution or dead letter, given by id or by its key among these ``clients`` (None means
+    all clients that the session sees). A key stands for the job that is not cancelled, the newest execution, or the
+    newest open dead letter.
 
     Raises NotFound, and InvalidInput if several clients have the key.
     """

@@ -17,7 +17,7 @@ from pgsched.store.gates.sidelined_targets import Sidelined, sidelined
 from pgsched.store.lookup.overview import LivingWorker, QueueState, living_workers, queue_states
 
 MOST = 250
-"""Maximum number of rows counted in each partition, oldest first; this is at most 4,000 in a queue."""
+"""Maximum number of rows counted in each partition, oldest first: at most 4,000 in a queue."""
 QUEUES = 50
 """Maximum number of queues examined, in order of name."""
 _GATES = 20
@@ -28,8 +28,8 @@ HELD = 1_000
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edge:
     """The executions of a queue, a client or a worker that are ``due`` but unclaimed, and those that are claimed
-    (``in_hand``). ``paused`` is how many of the due executions are in paused queues. If ``cut``, all of these numbers
-    are lower bounds.
+    (``in_hand``). ``paused`` is how many of the due executions are in paused queues. If ``cut``, these numbers are
+    lower bounds.
     """
 
     queue: str | None = None
@@ -58,9 +58,8 @@ class Flow:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldByGate:
     """A gate that holds executions, such as ``client:shop`` or ``host:shop.example``. ``held`` is how many, counted up
-    to a thousand, and ``first_due`` is when the first in line was due (None for a circuit). A limit also has the
-    numbers that it lets pass. If the gate is ``on_hold``, for this ``reason``, nothing passes until an operator
-    releases it.
+    to a thousand, and ``first_due`` is when the first of them was due (None for a circuit). A limit also has the
+    numbers that it lets pass. If the gate is ``on_hold``, nothing passes until an operator releases it.
     """
 
     gate: str
@@ -75,8 +74,8 @@ class HeldByGate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Now:
-    """One snapshot. ``edges`` are the queues, clients and workers with due or claimed executions. A host that is not
-    called is ``sidelined`` even if no execution waits for it.
+    """A snapshot. ``edges`` are the queues, clients and workers with due or claimed executions. ``sidelined`` includes
+    hosts for which no execution waits.
     """
 
     edges: Sequence[Edge]
@@ -90,7 +89,7 @@ class Now:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldOfClient:
     """How many executions a client's limit or hold keeps back, counted up to a thousand. ``failing`` is one of the
-    hosts that are failing for this client.
+    client's failing hosts.
     """
 
     client: str
@@ -105,8 +104,8 @@ async def held_of_clients(connection: AsyncConnection[Any], clients: Sequence[st
 
 
 async def open_letters(connection: AsyncConnection[Any], *, most: int) -> int:
-    """Returns how many of the newest dead letters are open. Examines up to ``most`` dead letters in history, and up to
-    ``most`` that are kept longer.
+    """Returns how many of the newest dead letters are open. Examines up to ``most`` in history, and up to ``most`` that
+    are kept longer.
     """
     _, found, _ = await first(connection, "lookup/wal_and_dead_letters", most=most) or (0, 0, 0)
     return int(found)

@@ -34,7 +34,7 @@ class WorkerLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateLine:
-    """A gate that holds executions, and how many. If there are ``more``, counting stopped at a limit. ``target`` is a
+    """A gate, and how many executions it holds. If there are ``more``, counting stopped at a limit. ``target`` is a
     sidelined host; ``found`` describes any other gate.
     """
 
@@ -53,7 +53,7 @@ class GateLine:
 
     @property
     def client(self) -> str | None:
-        """The only client whose executions the gate holds, or None if there may be several."""
+        """The client whose executions the gate holds, or None if there may be several."""
         if self.target is not None:
             return self.target.client
         return self.name.removeprefix(CLIENT) if self.name.startswith(CLIENT) else None
@@ -88,9 +88,7 @@ def lines_of(now: Now, before: Now | None = None) -> Shown:
 
 
 def _gates(now: Now) -> list[GateLine]:
-    """Returns the gates. Those that hold the most executions come first; sidelined hosts for which nothing waits come
-    last.
-    """
+    """Returns the gates that hold the most executions first, and sidelined hosts for which nothing waits last."""
     targets = {one.gate: one for one in now.sidelined}
     held = {one.gate: one for one in now.held_back}
     lines = [_gate(held.get(gate, HeldByGate(gate=gate, held=0)), targets.get(gate)) for gate in {**held, **targets}]

@@ -36,9 +36,7 @@ class QueueLateness:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueState:
-    """A queue, whether consumers pull from it, whether it is paused and, if nothing begins in it, the reason
-    (``stall``).
-    """
+    """A queue. If nothing begins in the queue, ``stall`` is the reason."""
 
     name: str
     pulled: bool
@@ -60,7 +58,7 @@ class LivingWorker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndeliverableCount:
-    """A capability that executions wait for. ``held`` is how many wait, counted up to a limit; ``workers`` have the
+    """A capability that executions wait for: ``held`` is how many, counted up to a limit. ``workers`` have the
     capability now.
     """
 
@@ -121,8 +119,8 @@ async def prepared_transactions(connection: AsyncConnection[Any]) -> list[Prepar
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSize:
-    """The size of a table, including its partitions or days: the bytes of its rows and indexes at the last vacuum or
-    analyze, the server's estimates of its rows, and when any part of it was last vacuumed.
+    """The size of a table and its partitions or days: the bytes of rows and indexes at the last vacuum or analyze, the
+    server's estimates of the number of rows, and when any part was last vacuumed.
     """
 
     name: str
@@ -140,6 +138,6 @@ async def table_sizes(connection: AsyncConnection[Any], *, most: int) -> list[Ta
 
 
 async def days_ahead(connection: AsyncConnection[Any]) -> tuple[int, str]:
-    """Returns the number of days, from today on, for which partitions exist, and the table that has the fewest."""
+    """Returns for how many days, including today, every table has partitions, and the table that has the fewest."""
     found = await first(connection, "doctor/days_ahead") or (0, "history")
     return int(found[0]), str(found[1])

@@ -1,9 +1,9 @@
 """Decides how far a page reads, so that its cost is bounded, however many rows its filter skips.
 
 If no index can answer a filter, the filter is tested on rows in order of id: on 50,000 rows if an index has all the
-columns that it needs, on 5,000 if each row must be visited. These functions select the id of the last row to examine,
-or null if fewer rows are left. A page ends there even if it is not full, and the next page continues after it. If an
-index leads only to matching rows, the page is not bounded, and no id is selected.
+columns that the filter needs, on 5,000 if each row must be visited. These functions select the id of the last row to
+examine, or null if fewer rows are left. A page ends at this row even if it is not full. If an index leads only to
+matching rows, the page is not bounded, and no id is selected.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ from pgsched.store.lookup.page_queries import HISTORY, KEPT, statuses_of
 ENTRIES = 50_000
 VISITS = 5_000
 FIRST_LOOK = 50
-"""The first look examines this fraction (1/50) of the rows that may be examined, which is enough for most pages."""
+"""Most pages are full after this fraction (1/50) of the rows that they may examine."""
 
 _LIVE, _JOBS = "pgsched.executions", "pgsched.jobs"
 _FAILED = {"failed": True}
@@ -74,7 +74,7 @@ def reach_of_jobs(
 def _first(
     order: SortOrder, parameters: Conditions, *parts: tuple[str, int, Conditions], queue: str | None = None
 ) -> Query:
-    """Of the last rows to examine in several tables, selects the first in page order, or null if every table ends
+    """Selects the first, in page order, of the last rows to examine in several tables; null if every table ends
     earlier.
     """
     last = [last_of(*part, order=order, queue=queue) for part in parts]

@@ -1,6 +1,6 @@
 -- Cancelling jobs and executions, and triggering jobs. The lock order is the same everywhere: the job, then its waiting
--- row. A row that a worker is claiming is skipped: it runs, its claim does not touch the job, and the job's next plan
--- continues from that row.
+-- row. A row that a worker is claiming is skipped: the row runs, its claim does not touch the job, and the next plan
+-- continues from the row.
 
 create or replace function pgsched_internal.owner_of_job(id uuid) returns text language plpgsql stable as $$
 declare
@@ -100,7 +100,7 @@ begin
     or pgsched_internal.refuse('PS000', 'id, client and key must name exactly one job or execution', 'give either id, or client and key');
 end $$;
 comment on function pgsched_internal.check_named(uuid, text, text)
-  is 'True if the arguments name one job or execution, either by its id or by client and key. Raises PS000 otherwise.';
+  is 'True if the arguments name one job or execution, by id or by client and key; raises PS000 otherwise.';
 
 create or replace function pgsched_internal.lock_named(client text, key text, live_only boolean default false) returns uuid
   language plpgsql volatile as $$
@@ -174,8 +174,8 @@ begin
   return true;
 end $$;
 comment on function pgsched.cancel(uuid, text, text, text, text)
-  is 'Cancels a job, or a waiting or running execution, named by id or by client and key. The worker of a running
-execution stops the call, and the result of the call does not count. True if this call cancelled it; false if it had
+  is 'Cancels a job, or a waiting or running execution, named by id or by client and key. If the execution is running,
+its worker stops the call, and the result does not count. True if the job or execution was cancelled; false if it had
 already ended. Raises PS010 if there is no such job or execution.';
 
 create or replace function pgsched_internal.follow_move(before pgsched.executions, fire_at timestamptz) returns void
@@ -193,8 +193,8 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.follow_move(pgsched.executions, timestamptz)
-  is 'Does what follows when a waiting execution is moved to another instant. The execution no longer waits for others.
-If it has never begun, others with its ordering key may go first. Workers are notified.';
+  is 'Does what follows when a waiting execution is moved to another instant: the execution no longer waits for others
+and, if it has never begun, others with its ordering key may go first. Notifies workers.';
 
 create or replace function pgsched_internal.move_to(waiting pgsched.executions, fire_at timestamptz) returns void
   language plpgsql volatile set plan_cache_mode = force_custom_plan as $$

@@ -1,6 +1,6 @@
 -- Handles claimed runs that have not begun when their job is edited, paused or cancelled. Only the worker knows whether
 -- a run has begun. So the change notifies the workers of the claimed runs, and each worker calls recall for the runs
--- that it has not begun. Those runs are then adapted to the job, as its waiting row was when the job was changed.
+-- that it has not begun. recall adapts these runs to the changed job.
 
 create or replace function pgsched_internal.tell_of_change(job_id uuid) returns void language plpgsql volatile as $$
 begin
@@ -14,7 +14,7 @@ end $$;
 comment on function pgsched_internal.tell_of_change(uuid)
   is 'Notifies the workers that have claimed runs of a job that was changed.';
 
--- If the instant of the run had not come when the job was changed, the next plan decides about it, as for a waiting
+-- If the run's instant had not come when the job was changed, the next plan decides about the instant, as for a waiting
 -- row. If the instant had come, it stays accounted for.
 create or replace function pgsched_internal.replan_from(there pgsched.executions, job pgsched.jobs) returns void
   language plpgsql volatile as $$
@@ -31,7 +31,7 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.replan_from(pgsched.executions, pgsched.jobs)
-  is 'No longer counts a run that did not begin. If the job is still active, has it planned again from the run''s
+  is 'No longer counts a run that did not begin. If the job is still active, has the job planned again from the run''s
 instant.';
 
 create or replace function pgsched_internal.follow_change(there pgsched.executions, job pgsched.jobs) returns void
@@ -69,8 +69,8 @@ begin
   perform pgsched_internal.replan_from(there, job);
 end $$;
 comment on function pgsched_internal.follow_change(pgsched.executions, pgsched.jobs)
-  is 'Adapts a claimed run to a change of its job before the run has begun: the run waits again, ends, or is left to the
-next plan.';
+  is 'Adapts a claimed run that has not begun to a change of its job: the run waits again, ends, or is left to the next
+plan.';
 
 -- Locks the job first, as every change of a job does. Never waits: if something is locked, the worker asks again.
 create or replace function pgsched_internal.recall(partition smallint, id uuid, token bigint) returns text
@@ -100,6 +100,6 @@ begin
   return 'gone';
 end $$;
 comment on function pgsched_internal.recall(smallint, uuid, bigint)
-  is 'Adapts a leased run to a change of its job before the run has begun. Returns gone if the run was adapted or is no
-longer leased under this token, kept if the job has not changed since the run was planned, and locked if another
-transaction has locked the run or the job.';
+  is 'Adapts a leased run that has not begun to a change of its job. Returns gone if the run was adapted or is no longer
+leased under this token, kept if the job has not changed since the run was planned, and locked if another transaction
+has locked the run or the job.';

@@ -1,5 +1,4 @@
--- Edits of a job. Changes are given as JSON, with members named like the columns. Fields that are not given stay the
--- same.
+-- Edits of a job. Changes are given as JSON, with members named like the columns; other fields stay the same.
 
 create or replace function pgsched_internal.check_changes(changes jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -145,8 +144,7 @@ begin
 end $$;
 comment on function pgsched_internal.edit_job(uuid, jsonb, text, text, boolean)
   is 'Changes the given fields of a job, and its waiting row. Running executions continue unchanged. An invalid job
-becomes active, and so does a finished job whose schedule was changed; a paused job stays paused. Called by
-pgsched.edit.';
+becomes active, and so does a finished job if its schedule was changed. Called by pgsched.edit.';
 
 create or replace function pgsched_internal.follow_edit(
   before pgsched.jobs, after pgsched.jobs, reason text, fires_anew boolean, keeps boolean
@@ -163,8 +161,8 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.follow_edit(pgsched.jobs, pgsched.jobs, text, boolean, boolean)
-  is 'Adapts the waiting rows of a job after its definition was edited or replaced. They keep their instants, unless the
-schedule or the partition of the job has changed.';
+  is 'Adapts the waiting rows of a job after its definition was edited or replaced. The rows keep their instants, unless
+the schedule or the partition of the job has changed.';
 
 -- If a worker is claiming the planned row, the job stays unplanned, and a planner continues from that row.
 create or replace function pgsched_internal.bring_along(job_id uuid) returns void

@@ -10,7 +10,7 @@ begin
   return name::uuid;
 end $$;
 comment on function pgsched_internal.job_named(text, text)
-  is 'The id of the job with this name, which is an id or, with a client, a key; raises PS010 if there is no such job.';
+  is 'The id of the job with this name: an id or, if a client is given, a key. Raises PS010 if there is no such job.';
 
 create or replace function pgsched_internal.pause_job(job_id uuid, note text) returns boolean
   language plpgsql volatile as $$
@@ -32,8 +32,8 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.pause_job(uuid, text)
-  is 'Pauses a job, so that nothing more is planned until it is resumed. Running executions continue. False if it was
-already paused.';
+  is 'Pauses a job: nothing more is planned until it is resumed. Running executions continue. False if it was already
+paused.';
 
 create or replace function pgsched_internal.resume_job(job_id uuid) returns boolean
   language plpgsql volatile as $$
@@ -55,7 +55,7 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.resume_job(uuid)
-  is 'Resumes a paused or invalid job, from its next instant on. False if it was already active.';
+  is 'Resumes a paused or invalid job. False if it was already active.';
 
 -- Failures are counted in the transaction that settles the run, and only if the job has the rule.
 create or replace function pgsched_internal.count_outcome(job_id uuid, status pgsched.execution_status) returns boolean
@@ -80,5 +80,5 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.count_outcome(uuid, pgsched.execution_status)
-  is 'Counts the consecutive failures of a job with the rule pause_after, and pauses the job when the number reaches
-that of the rule. Called whenever a run of such a job is settled.';
+  is 'Counts the consecutive failures of a job with the rule pause_after, and pauses the job when it has failed that
+often. Called whenever a run of such a job is settled.';

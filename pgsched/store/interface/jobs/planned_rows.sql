@@ -19,10 +19,10 @@ create or replace function pgsched_internal.note_move(before pgsched.jobs) retur
   on conflict do nothing
 $$;
 comment on function pgsched_internal.note_move(pgsched.jobs)
-  is 'Records the current partition of a job, before an edit moves its rows to another one.';
+  is 'Records the current partition of a job, before an edit moves the job''s rows to another partition.';
 
--- The condition is always a literal in these files. If it includes a lock, it skips rows that another transaction has
--- locked.
+-- The condition is always a literal in these files. A condition that locks rows skips those that another transaction
+-- has locked.
 create or replace function pgsched_internal.rows_of_job(
   job_id uuid, condition text, revision integer default null, low timestamptz default null, high timestamptz default null
 ) returns setof pgsched.executions language plpgsql volatile as $$
@@ -38,8 +38,8 @@ comment on function pgsched_internal.rows_of_job(uuid, text, integer, timestampt
   is 'The live rows of a job that meet a condition, from all of its partitions. In the condition, $2 is a revision, and
 $3 and $4 are instants.';
 
--- A run must not begin if its instant is no longer in the job's schedule, and only a worker can tell whether it is. So
--- the row is held until the job is planned again. Until then, it has no place in the order of its ordering key.
+-- A run must not begin if its instant is no longer in the job's schedule, and only a worker can check the schedule. So
+-- the row is held until the job is planned again, without a place in the order of its ordering key.
 create or replace function pgsched_internal.hold_withdrawn(waiting pgsched.executions, reason text) returns void
   language plpgsql volatile as $$
 begin
@@ -55,11 +55,10 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.hold_withdrawn(pgsched.executions, text)
-  is 'Holds the planned row of a job that was changed after the row''s instant had come, until the job is planned
-again.';
+  is 'Holds a planned row, whose job was changed after the row''s instant had come, until the job is planned again.';
 
--- A pause cancels the runs that were to start during it. If jitter or a window delays the start of a run, it may still
--- start after the pause.
+-- A pause cancels the runs that were to start during the pause. A run that jitter or a window delays may still start
+-- after the pause.
 create or replace function pgsched_internal.may_still_run(waiting pgsched.executions, job pgsched.jobs, carries_on boolean) returns boolean
   language sql stable parallel safe as $$
   -- A row held by an earlier change may still run, even if the planner does not continue from that row
@@ -93,13 +92,13 @@ begin
   end loop;
 end $$;
 comment on function pgsched_internal.follow_unbegun(pgsched.jobs, text)
-  is 'Adapts runs of a changed job that were handed back or held before they began: they run with the new definition, or
-end.';
+  is 'Adapts runs of a changed job that were handed back or held before they began: each runs with the new definition,
+or ends.';
 
 -- Withdraws only the planned row; triggered rows and retries stay. If the row's instant has not come yet, the next plan
--- decides about it. Once the instant has come, a row whose run may still begin is kept; otherwise, history records the
--- instant, together with all later ones up to now. A row that was being claimed during an earlier change, and was then
--- handed back, accounts only for its own instant.
+-- decides about the instant. If the instant has come, a row whose run may still begin is kept; for any other, history
+-- records the instant and all later instants up to now. A row that was being claimed during an earlier change, and was
+-- then handed back, accounts only for its own instant.
 create or replace function pgsched_internal.withdraw(job_id uuid, reason text, keeps boolean default false) returns void
   language plpgsql volatile as $$
 declare
@@ -136,8 +135,8 @@ begin
   perform pgsched_internal.tell_of_change(withdraw.job_id);
 end $$;
 comment on function pgsched_internal.withdraw(uuid, text, boolean)
-  is 'Takes back the planned row of a job that is edited, paused or cancelled. If keeps is true and the run may still
-begin, the row is held instead.';
+  is 'Takes back the planned row of a job that is edited, paused or cancelled. If the run may still begin and keeps is
+true, holds the row instead.';
 
 -- If the current revision of the job was never planned, the new schedule begins where the old one would have.
 create or replace function pgsched_internal.accounted_to(job pgsched.jobs, fires_anew boolean) returns timestamptz
@@ -148,11 +147,10 @@ create or replace function pgsched_internal.accounted_to(job pgsched.jobs, fires
               else case when fires_anew then least(job.accounted_to, pgsched.now()) else job.accounted_to end end
 $$;
 comment on function pgsched_internal.accounted_to(pgsched.jobs, boolean)
-  is 'The instant up to which a job will be accounted for once its planned row has been withdrawn.';
+  is 'The instant up to which a job is accounted for once its planned row has been withdrawn.';
 
--- Looks for a due row that the change has skipped. A claim that has not committed has locked such a row, so the row
--- still appears to be waiting. If the claim had committed, it would have planned the next row before the change could
--- lock the job.
+-- Looks for a due row that the change has skipped because an uncommitted claim has locked it. Such a row still appears
+-- to be waiting. A claim that has committed had already planned the next row when the change locked the job.
 create or replace function pgsched_internal.account_from_claimed(job_id uuid, planned integer, held uuid[] default '{}') returns void
   language plpgsql volatile as $$
 declare
@@ -166,8 +164,8 @@ end $$;
 comment on function pgsched_internal.account_from_claimed(uuid, integer, uuid[])
   is 'Makes the planner continue from the due row that a worker is claiming while the job is being changed.';
 
--- If a run is cancelled ahead of time, its instant stays excluded, whatever else changes in the job. Past instants are
--- removed from the list, because they are never planned again.
+-- The instant of a run that was cancelled ahead of time stays excluded, whatever else changes in the job. Past instants
+-- are removed from the list, because they are never planned again.
 create or replace function pgsched_internal.take_out(job_id uuid, instant timestamptz, actor text) returns void
   language plpgsql volatile as $$
 declare
@@ -186,7 +184,7 @@ end $$;
 comment on function pgsched_internal.take_out(uuid, timestamptz, text)
   is 'Adds the instant of a cancelled run to the exceptions of its job.';
 
--- Makes the planner continue from the given instant, unless the job has another row from which it continues anyway.
+-- Makes the planner continue from the given instant, unless the job has another row to continue from.
 create or replace function pgsched_internal.carry_on(job_id uuid, accounted_to timestamptz) returns void
   language plpgsql volatile as $$
 begin
@@ -199,8 +197,8 @@ end $$;
 comment on function pgsched_internal.carry_on(uuid, timestamptz)
   is 'Has a worker plan the next row of a job after its planned row was cancelled.';
 
--- Runs with its owner's rights: it counts the rows of all clients, so that the planner can spread a job's rows among
--- them. The session learns only the counts.
+-- Runs with its owner's rights, because the planner spreads a job's rows among those of all clients. The session learns
+-- only the counts.
 create or replace function pgsched_internal.crowding(partition integer, lows timestamptz[], highs timestamptz[]) returns setof bigint
   language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -210,4 +208,4 @@ begin
     using lows, highs;
 end $$;
 comment on function pgsched_internal.crowding(integer, timestamptz[], timestamptz[])
-  is 'For each of these time spans, the number of the partition''s rows that it contains, counted up to 1,000.';
+  is 'The number of the partition''s rows in each of these time spans, counted up to 1,000.';

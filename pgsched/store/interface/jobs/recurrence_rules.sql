@@ -1,6 +1,6 @@
--- Checks of a job's recurrence that are possible in SQL. Only a worker can decide whether an expression ever occurs. If
--- it never does, the worker marks the job as invalid, with the reason. An expression that names only days that its
--- months do not have is rejected here.
+-- Checks of a job's recurrence that are possible in SQL, for example that a cron expression names a day that one of its
+-- months has. Only a worker can decide whether an expression ever occurs. If it never does, the worker marks the job as
+-- invalid, with the reason.
 
 create or replace function pgsched_internal.has_no_such_day(cron text) returns boolean language sql immutable parallel safe as $$
   select cron ~* '[[:space:]]3[01](,3[01])*[[:space:]]+(2|02|FEB)[[:space:]]+[*?][[:space:]]*$'
@@ -157,8 +157,8 @@ create or replace function pgsched_internal.fault_of_values(rules jsonb, out pro
   ) f(problem, hint) limit 1
 $$;
 comment on function pgsched_internal.fault_of_values(jsonb)
-  is 'The first problem found in the rules that have a single value, and what to write instead; nulls if they are
-valid.';
+  is 'The first problem found in the rules that have a single value, and what to write instead; nulls if there is
+none.';
 
 create or replace function pgsched_internal.check_lists(rules jsonb) returns boolean
   language plpgsql immutable parallel safe as $$

@@ -1,5 +1,5 @@
--- Jobs whose runs follow the runs of another job. When a run's instant comes, a worker decides whether the run may
--- begin. This file checks what can be checked when the job is written.
+-- Jobs whose runs follow the runs of another job: what can be checked when the job is written. When a run's instant
+-- comes, a worker decides whether the run may begin.
 
 create or replace function pgsched_internal.check_after_rule(after jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -13,7 +13,7 @@ begin
          'write {"job": "<key>", "same": "hour, day, week or month", "on_failure": "skip, run or wait", "on_none": "run or skip"}');
 end $$;
 comment on function pgsched_internal.check_after_rule(jsonb)
-  is 'True for a valid after rule; raises PS002 with a hint otherwise.';
+  is 'True for a valid value of the rule "after"; raises PS002 with a hint otherwise.';
 
 -- Only one transaction per client may check at a time, because two concurrent transactions would not see each other's
 -- jobs.

@@ -1,7 +1,7 @@
 -- Rollups: how much was done in each minute, and how late it began, by queue and client. Workers count attempts and
--- plain successes in memory, and add these counts to the table every few seconds. All other ends are counted in the
--- transaction in which they happen. That transaction may belong to a client and stay open, so it never waits: it only
--- inserts a note. Workers later add the notes to the rollups.
+-- plain successes in memory, and add these counts to the table every few seconds. Any other end is noted in the
+-- transaction in which it happens, and workers add the notes to the rollups later. Such a transaction may belong to a
+-- client and stay open, so it must not lock rows of the rollups.
 
 create or replace function pgsched_internal.count_later(
   client text, partition smallint, status pgsched.execution_status, count bigint, bucket smallint default null
@@ -10,7 +10,7 @@ create or replace function pgsched_internal.count_later(
   values (pgsched.now(), count_later.count, count_later.status, count_later.partition, count_later.bucket, client)
 $$;
 comment on function pgsched_internal.count_later(text, smallint, pgsched.execution_status, bigint, smallint)
-  is 'Notes ends with this status for the rollups; if the status is null, notes attempts.';
+  is 'Notes ends with this status for the rollups, or attempts if the status is null.';
 
 create or replace function pgsched_internal.buckets() returns float8[] language sql immutable parallel safe
   return array[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 20, 30, 45, 60, 75, 90, 120, 150, 180, 240,
@@ -47,11 +47,11 @@ begin atomic
     from bucket b where b.count > 0 and b.up_to >= b.wanted order by b.n limit 1;
 end;
 comment on function pgsched_internal.quantile(integer[], float8)
-  is 'The number of seconds below which this share of the values in a histogram of pgsched.rollups lies, as precisely as
-its buckets allow; null if the histogram is empty.';
+  is 'The number of seconds below which this share of the values in a histogram of pgsched.rollups lies. It is as
+precise as the buckets allow, and null if the histogram is empty.';
 
--- If every client had a row for every minute, 30 days would be too much to store. So there are at most a thousand rows
--- per minute, at most half of them for clients without settings, whose names can be anything. The rows for all clients
+-- If every client had a row for every minute, 30 days would be too much to store. So a minute has at most a thousand
+-- rows, at most half of them for clients without settings, whose names can be anything. The rows for all clients
 -- together count everything. Rows are inserted in a fixed order, so that concurrent workers wait for each other without
 -- deadlocks. No one else can lock these rows.
 create or replace function pgsched_internal.add_to_rollups(added pgsched.rollups[]) returns void
@@ -131,8 +131,8 @@ comment on view pgsched.minutes
   is 'For each minute of the last 30 days, by queue and client: how many executions ended, how many attempts were made,
 and how late the attempts began and how long they took, in seconds. Rows without a client count all clients together.';
 
--- Uses the second minute that was recorded after that transaction began. A part of the first may have been recorded
--- before the transaction began, and one minute may have been updated long after it was over.
+-- Uses the second minute that was recorded after the transaction began: a part of the first may have been recorded
+-- before, and a minute may have been updated long after it was over.
 create or replace function pgsched_internal.seconds_since(transactions integer) returns float8
   language sql stable strict security definer set search_path = pg_catalog, pg_temp
 begin atomic
@@ -145,5 +145,5 @@ begin atomic
    order by r.minute offset 1 limit 1;
 end;
 comment on function pgsched_internal.seconds_since(integer)
-  is 'The minimum number of seconds since a transaction began, estimated from the number of transactions that have
-started since and the rollups of the last two hours; null if the rollups do not show it.';
+  is 'The minimum number of seconds since a transaction began, estimated from how many transactions have started since,
+and from the rollups of the last two hours; null if these have fewer than two minutes since then.';

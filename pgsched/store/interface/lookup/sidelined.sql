@@ -1,5 +1,4 @@
--- Shows operators the targets that are sidelined or recovering. The executions that each gate holds are counted up to a
--- limit.
+-- Shows operators the targets that are sidelined or recovering.
 create or replace view pgsched.sidelined with (security_invoker = true) as
 select g.name as gate, split_part(substr(g.name, strpos(g.name, ':') + 1), ' ', 1) as host,
        g.client_id,

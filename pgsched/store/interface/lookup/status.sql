@@ -1,10 +1,9 @@
 -- Live rows, ended rows, and dead letters that are kept longer, in one view. The status of a live row is derived from
 -- its instant and the end of its lease, because readers may not see the token. Each part of the union reads one table,
--- and all parts have the same types, so conditions and the order of ids can use the tables' indexes. With a join within
--- a part, or with a domain instead of its base type, conditions would be applied only above the union, after every row
--- has been read.
+-- and all parts have the same types, so that conditions and the order of ids use the tables' indexes. A join within a
+-- part, or a domain instead of its base type, would make the planner read every row before it applies the conditions.
 
--- Workers judge each other by the same rule. A worker whose lease has ended keeps its rows while its sessions exist,
+-- Workers judge each other by the same rule: a worker whose lease has ended keeps its rows while its sessions exist,
 -- unless it was declared lost.
 create or replace function pgsched_internal.is_living(worker pgsched.workers) returns boolean language sql stable
   return worker.lost_since is null
@@ -27,8 +26,8 @@ create or replace function pgsched_internal.stalls() returns jsonb
                                         and not exists (select from pgsched_internal.draining d where d.worker = w.id))
 $$;
 comment on function pgsched_internal.stalls()
-  is 'For each queue in which nothing begins, by its first partition, the reason: the installation is held, the queue is
-paused, or no worker serves it.';
+  is 'The queues in which nothing begins, by first partition, each with the reason: the installation is held, the queue
+is paused, or no worker serves it.';
 
 create or replace view pgsched_internal.live with (security_invoker = true) as
 select e.id, e.client_id::text, e.key::text, e.job_id, e.partition,
@@ -42,7 +41,7 @@ select e.id, e.client_id::text, e.key::text, e.job_id, e.partition,
        null::timestamptz as began_at, null::real as seconds, e.lease_expires_at, null::bigint as instants, null::timestamptz as last_scheduled_for,
        case when e.lease_expires_at is null and e.fire_at = 'infinity' then e.gate end as held_by, e.labels::jsonb, e.waits
   from pgsched.executions e;
-comment on view pgsched_internal.live is 'Waiting and running executions, in the form that the status views show.';
+comment on view pgsched_internal.live is 'Waiting and running executions, as the status views show them.';
 
 create or replace view pgsched_internal.ended with (security_invoker = true) as
 select h.id, h.client_id, h.key, h.job_id, h.partition, h.status, h.target, h.payload, h.scheduled_for, h.fire_at, h.attempt,
@@ -54,7 +53,7 @@ select k.id, k.client_id, k.key, k.job_id, k.partition, k.status, k.target, k.pa
        k.created_at, k.finished_at, k.status_code, k.result, k.reason, k.options, k.ordering_key, k.worker,
        k.began_at, k.seconds, null::timestamptz, k.instants, k.last_scheduled_for, null::text, k.labels, k.waits
   from pgsched_internal.kept_dead_letters k;
-comment on view pgsched_internal.ended is 'Ended executions, in the form that the status views show.';
+comment on view pgsched_internal.ended is 'Ended executions, as the status views show them.';
 
 -- Adds the name of the queue, and the reason why a row does not begin. A running row is shown without a reason, because
 -- the stored one belongs to the previous attempt.
@@ -75,8 +74,8 @@ create or replace function pgsched_internal.may_see(client text) returns boolean
 $$;
 comment on function pgsched_internal.may_see(text) is 'True if the session may read rows of this client.';
 
--- A query by id or key does not say where its rows are, so the view locks the tables and indexes of all partitions and
--- days until the reader's transaction ends. This function first finds the right table, and then reads only that one.
+-- A query of the view by id or key does not say where the row is, so it locks the tables and indexes of all partitions
+-- and days until the reader's transaction ends. This function finds the right table first, and reads only that table.
 create or replace function pgsched_internal.status_by_id(id uuid) returns setof pgsched.status
   language plpgsql volatile rows 1 set enable_seqscan = off as $$
 declare
@@ -122,6 +121,6 @@ begin
   return query select s.* from pgsched_internal.status_by_id(status_of.id) s;
 end $$;
 comment on function pgsched.status_of(uuid, text, text)
-  is 'The row of pgsched.status for an execution, by id or by client and key. By key, this is the execution that holds
-the key now, or the one that ended last under it. Returns no row if the execution is unknown, or if you may not see it.
-Locks only a few tables, whereas the view locks those of all queues.';
+  is 'The row of pgsched.status for an execution, by id or by client and key. A key stands for the execution that holds
+it now or, if there is none, for the one that ended last under it. Returns no row if the execution is unknown, or if you
+may not see it. Locks only a few tables, whereas the view locks those of all queues.';

@@ -1,5 +1,4 @@
--- Executions that no worker could deliver when they were due. Each gate costs one index probe, and the executions that
--- it holds are counted up to a limit.
+-- Executions that no worker could deliver when they were due. Each gate costs one index probe.
 create or replace view pgsched.undeliverable with (security_invoker = true) as
 with recursive held as (
   (select e.gate from pgsched.executions e where e.gate >= 'worker:' and not isfinite(e.fire_at) order by e.gate limit 1)
@@ -14,5 +13,5 @@ select substr(h.gate, length('worker:') + 1) as needs,
               order by w.id) as workers
   from held h where h.gate like 'worker:%';
 comment on view pgsched.undeliverable
-  is 'The handlers and target classes that no worker had when executions needed them. For each, shows the number of
-executions that wait for it, counted up to 10,000, and the workers that now have it.';
+  is 'The handlers and target classes that no worker had when executions needed them. Shows, for each of them, how many
+executions wait, counted up to 10,000, and which workers have it now.';

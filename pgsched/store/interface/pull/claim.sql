@@ -1,16 +1,16 @@
 -- A consumer's claim finds due executions, one partition after another, and leases those that may be handed out. It
--- reads only the tables of its own queue, and keeps locks only on tables in which it found something. So its statements
--- name the table and are planned each time: a cached plan for all partitions would lock all of them.
+-- keeps locks only on tables in which it found something. So its statements name the table and are planned each time: a
+-- cached plan for all partitions would lock all of them.
 
--- The functions that find rows do not read the rows' contents, so no row can make a function fail. If the next row of a
--- job does not exist yet (plan > 0), its current row is left to the workers, which plan the next row and pass the
--- current one on before it is due. The rows of one client are found by a separate index (executions_…_client), however
--- many rows other clients have in the partition.
+-- The functions that find rows do not read the rows' contents, so no row can make a function fail. A job's row whose
+-- successor does not exist yet (plan > 0) is left to the workers: they plan the successor, and pass the row on before
+-- it is due. The rows of one client are found by a separate index (executions_…_client), however many rows other
+-- clients have in the partition.
 
--- An open transaction may have locked any number of rows. A held client may have any number of due rows, which all
--- claims skip and workers move out of the way. So the number of rows read is limited: a few at first; then, if these
--- are not enough, a few hundred; then rows that have come due recently, and some randomly chosen pages of the table.
--- Rows in between are found a little later. The cost does not grow with the number of skipped rows.
+-- An open transaction may have locked any number of rows, and a held client may have any number of due rows, which
+-- claims skip until workers move them out of the way. So that the cost does not grow with the number of skipped rows, a
+-- claim reads a few rows at first; if these are not enough, a few hundred; and finally rows that have come due
+-- recently, and some randomly chosen pages of the table. Rows in between are found a little later.
 create or replace function pgsched_internal.due_among(
   partition smallint, places text, most integer, clients text[], held text[], without uuid[], since timestamptz, depth integer, page bigint,
   out ids uuid[], out instants timestamptz[], out large boolean[], out looked_at integer
@@ -80,8 +80,7 @@ end $$;
 comment on function pgsched_internal.due_in(smallint, integer, text[], text[], uuid[])
   is 'Locks due rows of a partition, up to a limit. If there is nothing to hand out, leaves no lock on the partition.';
 
--- Checks all partitions at once, because if the first is empty, most of the others usually are too. Leaves no lock
--- behind.
+-- Checks all partitions at once, because usually most of them are empty if the first is. Leaves no lock behind.
 create or replace function pgsched_internal.not_empty(homes smallint[], clients text[]) returns smallint[] language plpgsql volatile as $$
 declare
   found smallint[];
@@ -158,7 +157,7 @@ begin
 end $$;
 comment on function pgsched_internal.that_fit(smallint[], uuid[], boolean[], integer)
   is 'How many of these executions can be handed out together, given the size of their payloads, and how much room is
-then left. The execution that uses up the room is the last.';
+left afterwards. The last execution is the one that uses up the room.';
 
 -- For a plain row, it is enough to write the lease. All other rows are checked one by one.
 create or replace function pgsched_internal.lease_in(consumer pgsched_internal.consumer, partition smallint, ids uuid[])
@@ -197,8 +196,8 @@ comment on function pgsched_internal.lease_in(pgsched_internal.consumer, smallin
   is 'Of these executions of a partition, leases those that the consumer may have. Returns them in the form in which
 they are handed out.';
 
--- Tries all rows at once. If that fails because of one of them, tries each half. A row that fails alone is parked, or
--- left unchanged if another transaction has locked what it needs. Waits only a moment for a lock.
+-- Tries all rows at once and, if a row makes that fail, each half. A row that fails alone is parked, or left unchanged
+-- if another transaction has locked what it needs. Waits only a moment for a lock.
 create or replace function pgsched_internal.lease_to(
   consumer pgsched_internal.consumer, homes smallint[], ids uuid[], out handed pgsched_internal.handed[], out refused uuid[]
 ) language plpgsql volatile set lock_timeout = '5ms' as $$
@@ -282,7 +281,8 @@ begin
   end loop;
 end $$;
 comment on function pgsched.claim(text, text, integer, interval)
-  is 'Hands out due executions of a pulled queue to the consumer named worker: at most batch executions, and at most 16
-MiB of payloads. Each execution comes with a lease and a token. If an execution is not completed, failed, extended or
-released (pgsched.complete and so on) before its lease ends, a later claim gets it. A client''s role gets only
-executions of its own client. Raises PS010 for an unknown queue, and PS011 for a queue that workers serve.';
+  is 'Hands out due executions of a pulled queue to a consumer, whose name is worker. batch is the maximum number of
+executions; no more are added once the payloads exceed 16 MiB. Each execution comes with a lease and a token. If an
+execution is not completed, failed, extended or released (pgsched.complete and so on) before its lease ends, a later
+claim gets it. A client''s role gets only executions of its own client. Raises PS010 for an unknown queue, and PS011 for
+a queue that workers serve.';

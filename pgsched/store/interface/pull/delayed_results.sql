@@ -1,7 +1,6 @@
--- Results that could not be recorded because the execution's row, or another row that its end writes, was locked. They
--- are stored here, and a worker records each as soon as the lock is free. A consumer serves many clients, so an open
--- transaction of one client must not delay the others. The token must still match when the result is recorded: if the
--- execution has since ended, or has another holder, the result is dropped.
+-- Stores results that cannot be recorded because the execution's row, or another row that its end writes, is locked. A
+-- worker records each result once the lock is free. A consumer serves many clients, so an open transaction of one
+-- client must not delay the others. If the execution has ended by then, or has another holder, the result is dropped.
 
 create or replace function pgsched_internal.note_result(
   verb text, held pgsched.executions, token bigint, result jsonb default null, error text default null, retryable boolean default null,
@@ -34,7 +33,7 @@ begin
 end $$;
 comment on function pgsched_internal.record_in_hand(pgsched.executions, pgsched_internal.results_to_record)
   is 'Applies a stored result to an execution that this transaction has locked. Returns false, and changes nothing, if
-another row that the end of the execution writes is locked.';
+another row that the execution''s end writes is locked.';
 
 create or replace function pgsched_internal.record_result(noted pgsched_internal.results_to_record) returns boolean
   language plpgsql volatile as $$
@@ -56,8 +55,8 @@ comment on function pgsched_internal.record_result(pgsched_internal.results_to_r
   is 'Records a stored result, unless its execution is no longer leased under this token. Returns false if the execution
 is still locked, true otherwise.';
 
--- Records the results one by one, so that a failure of one does not affect the others. If an execution is still locked,
--- the next attempt comes after half the time for which its result has already waited.
+-- Records the results one by one, so that one failure does not affect the others. If an execution is still locked, the
+-- next attempt comes after half the time that its result has waited so far.
 create or replace function pgsched_internal.record_results(most integer) returns integer language plpgsql volatile as $$
 declare
   noted pgsched_internal.results_to_record;

@@ -1,8 +1,8 @@
--- Settles executions that no worker holds, because a consumer has claimed them, or their target has responded that it
--- will complete them later. Such executions are leased without an owner (lease_owner is null), and their fire_at is the
--- end of the lease. Whoever has the token may report the result. The last fifteen bits of the token are the partition,
--- so that only one table is read; the other bits are random, so that the token cannot be guessed. Statements are
--- planned for that partition, because a cached plan would lock all partitions until the caller's transaction ends.
+-- Settles executions that no worker holds, because a consumer has claimed them, or because their target has answered
+-- that it will complete them later. Such executions are leased without an owner (lease_owner is null), and their
+-- fire_at is the end of the lease. Whoever has the token may report the result. The last fifteen bits of the token are
+-- the partition; the other bits are random, so that the token cannot be guessed. Statements are planned for that
+-- partition, because a cached plan would lock all partitions until the caller's transaction ends.
 
 create or replace function pgsched_internal.new_token(partition smallint) returns bigint language sql volatile parallel safe as $$
   select ('x' || translate(left(gen_random_uuid()::text, 13), '-', ''))::bit(48)::bigint << 15 | partition
@@ -10,8 +10,8 @@ $$;
 comment on function pgsched_internal.new_token(smallint)
   is 'A token that cannot be guessed, for the lease of an execution in this partition.';
 
--- Leaves out an execution whose lease ran out a while ago: the transaction that has locked the row is about to hand the
--- execution to another consumer.
+-- Leaves out an execution whose lease ran out a while ago: if its row is locked, the execution is about to be handed to
+-- another consumer.
 create or replace function pgsched_internal.still_in_hand(partition smallint, id uuid, token bigint) returns pgsched.executions
   language plpgsql volatile as $$
 declare
@@ -23,7 +23,7 @@ begin
   return held;
 end $$;
 comment on function pgsched_internal.still_in_hand(smallint, uuid, bigint)
-  is 'The execution that is still leased under this token, without a lock on it; null if there is none.';
+  is 'The execution that is still leased under this token; null if there is none. Locks nothing.';
 
 -- Consumers' claims briefly lock rows that other claims have just taken, so a short wait is useful. But a client's
 -- transaction may stay open for long: if results of that client are already stored, this function does not wait again.
@@ -39,10 +39,10 @@ exception when lock_not_available then
   return false;
 end $$;
 comment on function pgsched_internal.wait_for_row(pgsched.executions)
-  is 'Tries, for a moment, to lock an execution that another transaction has locked. True if this succeeds.';
+  is 'Waits a moment to lock an execution that another transaction has locked. True if it was locked in time.';
 
--- Waits only for a moment, because a client's transaction may have locked that client's row, while the caller has
--- executions of other clients to settle.
+-- Waits only a moment: a client's transaction may have locked the row, and the caller has executions of other clients
+-- to settle.
 create or replace function pgsched_internal.take_in_hand(id uuid, token bigint, out held pgsched.executions, out is_free boolean)
   language plpgsql volatile as $$
 declare
@@ -79,9 +79,9 @@ begin
     take_in_hand.id), 'drop the result; extend the lease of long executions');
 end $$;
 comment on function pgsched_internal.take_in_hand(uuid, bigint)
-  is 'Returns the execution that is leased under this token, and locks it unless another transaction has locked it.
-Raises PS013 if the execution is no longer leased under this token, PS010 if it is unknown, and PS012 if it belongs to
-another client.';
+  is 'Returns the execution that is leased under this token, locked unless another transaction has locked it. Raises
+PS013 if the execution is no longer leased under this token, PS010 if it is unknown, and PS012 if it belongs to another
+client.';
 
 create or replace function pgsched_internal.write_end(
   held pgsched.executions, status pgsched.execution_status, result jsonb, reason text, tried boolean
@@ -98,9 +98,9 @@ end $$;
 comment on function pgsched_internal.write_end(pgsched.executions, pgsched.execution_status, jsonb, text, boolean)
   is 'Moves a locked execution to history and does what follows from its end; called by end_in_hand.';
 
--- A client's transaction can lock two other rows that an end writes: the job, which counts its failures, and the row
--- that blocks the ordering key. It may also have locked a whole table, for example to change it. Such a transaction may
--- stay open for long: if results of that client are already stored, this function does not wait again.
+-- An end also writes the job, which counts its failures, and the row that blocks the ordering key. A client's
+-- transaction may have locked either of them, or a whole table, and may stay open for long: if results of that client
+-- are already stored, this function does not wait again.
 create or replace function pgsched_internal.end_in_hand(
   held pgsched.executions, status pgsched.execution_status, result jsonb, reason text, tried boolean, waits boolean default false
 ) returns boolean language plpgsql volatile as $$
@@ -123,7 +123,7 @@ end $$;
 comment on function pgsched_internal.end_in_hand(pgsched.executions, pgsched.execution_status, jsonb, text, boolean, boolean)
   is 'Moves a locked execution to history and does what follows from its end, as a worker''s settle does. tried is false
 if its last attempt did not take place. Returns false, and changes nothing, if another row that the end writes is
-locked; if waits is true, it first waits a moment for that row.';
+locked; if waits is true, first waits a moment for the lock.';
 
 create or replace function pgsched_internal.decide_failure(
   held pgsched.executions, error text, retryable boolean, retry_after interval, at_once boolean default false,
@@ -159,12 +159,12 @@ begin
 end $$;
 comment on function pgsched_internal.fail_in_hand(pgsched.executions, text, boolean, interval, boolean, boolean)
   is 'Records a failed attempt of a locked execution, which then waits for its next attempt or ends, as its options say.
-Returns null, and changes nothing, if another row that its end writes is locked; if waits is true, it first waits a
-moment for that row.';
+Returns null, and changes nothing, if another row that its end writes is locked; if waits is true, first waits a moment
+for the lock.';
 
--- If a consumer is gone, its execution has not failed, so the next consumer can have it at once. If a target accepts an
--- execution and does not complete it, the attempt has failed, and the retry policy applies. If a result was stored in
--- time, the lease does not count as lost.
+-- An execution has not failed because its consumer is gone, so the next consumer can have it at once. But if a target
+-- has accepted an execution and not completed it, the attempt has failed, and the retry policy applies. If a result was
+-- stored in time, the lease does not count as lost.
 create or replace function pgsched_internal.lose_in_hand(held pgsched.executions) returns boolean language plpgsql volatile as $$
 declare
   noted pgsched_internal.results_to_record;
@@ -212,5 +212,5 @@ begin
   return count;
 end $$;
 comment on function pgsched_internal.reap_in_hand(smallint, integer, timestamptz)
-  is 'Takes back executions that no worker holds and whose leases had run out by a given moment. Checks a limited number
-of due executions of a partition. Returns how many it took back.';
+  is 'Takes back executions that no worker holds and whose leases had run out by a given moment. Examines a limited
+number of the partition''s due executions. Returns how many it took back.';

@@ -1,6 +1,6 @@
 -- Queues that consumers pull from. A claim hands out due executions under a lease, earliest first in each partition.
--- The fire_at of a leased row is the end of its lease, because that is when the row is due again. So claims do not read
--- rows that other consumers hold.
+-- The fire_at of a leased row is the end of its lease, when the row is due again, so claims do not read rows that other
+-- consumers hold.
 
 create or replace function pgsched_internal.check_pulled(target text, queue text) returns boolean language plpgsql stable parallel safe as $$
 declare
@@ -25,8 +25,8 @@ create or replace function pgsched_internal.queue_to_tell(partition smallint, to
               then 0::smallint else pgsched_internal.first_partition_of(partition) end
 $$;
 comment on function pgsched_internal.queue_to_tell(smallint, text)
-  is 'The first partition of the queue in which an end in this partition is reported to a target. It is the queue of
-this partition, or default if that queue is pulled and a worker has to call the target.';
+  is 'The first partition of the queue through which an end in this partition is reported to a target: this partition''s
+queue or, if that queue is pulled and a worker has to call the target, the queue default.';
 
 create or replace function pgsched_internal.check_claim(queue text, worker text, batch integer, lease interval) returns smallint
   language plpgsql stable parallel safe as $$
@@ -70,9 +70,9 @@ comment on function pgsched_internal.until_next(text)
   is 'The number of seconds until the next execution of a queue is due; negative if it is overdue, null if nothing waits
 or the queue is paused.';
 
--- Runs in transactions of clients, so it waits neither for the lock on the partition's ordering, which belongs to the
--- workers, nor for a transaction that is making another execution the head of the key. If an execution is held
--- unnecessarily as a result, workers release it.
+-- Runs in transactions of clients. So it waits neither for the lock on the partition's ordering, which belongs to the
+-- workers, nor for a transaction that is making another execution the head of the key. Workers release an execution
+-- that is held unnecessarily as a result.
 create or replace function pgsched_internal.take_turn(waiting pgsched.executions) returns boolean language plpgsql volatile as $$
 declare
   patience constant text := current_setting('lock_timeout');
@@ -110,9 +110,9 @@ comment on function pgsched_internal.take_turn(pgsched.executions)
 execution is held behind the others.';
 
 -- A lease that has run out is first put in doubt: the row becomes due again a moment later, and until then its holder
--- may still extend or settle it. So a consumer that is still working on an execution does not lose it when its process
--- pauses or the clock changes. While a lease is in doubt, fire_at is after the end of the lease; extending the lease
--- makes them equal again.
+-- may still extend or settle it. So a consumer does not lose an execution because its process pauses or the clock
+-- changes. While a lease is in doubt, fire_at is after the end of the lease; extending the lease makes them equal
+-- again.
 create or replace function pgsched_internal.is_lost(held pgsched.executions) returns boolean language plpgsql volatile as $$
 begin
   if held.fire_at > held.lease_expires_at then
@@ -123,8 +123,8 @@ begin
   return false;
 end $$;
 comment on function pgsched_internal.is_lost(pgsched.executions)
-  is 'Returns true if the expired lease of a locked execution is already in doubt. Otherwise, puts the lease in doubt,
-which gives the consumer a moment more, and returns false.';
+  is 'True if the expired lease of a locked execution is already in doubt. If not, puts the lease in doubt, and returns
+false.';
 
 -- Handles executions that cannot simply be leased: their lease has run out, their time is over, consumers cannot pull
 -- their target, or it may not be their turn.
@@ -155,5 +155,5 @@ begin
   return false;
 end $$;
 comment on function pgsched_internal.may_be_handed_out(smallint, uuid)
-  is 'True if a consumer may have this locked due execution. Otherwise, the execution ends, waits or is held.';
+  is 'True if a consumer may have this locked due execution. If false, the execution has ended, waits or is held.';
 

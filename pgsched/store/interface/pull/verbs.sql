@@ -47,11 +47,10 @@ begin
   return status;
 end $$;
 comment on function pgsched.fail(uuid, bigint, text, boolean, interval)
-  is 'Reports the failure of an execution that was claimed, or deferred by its target, with the error. Its options
-decide what happens next, and the call returns that: retrying, failed or expired. The execution is not retried before
-retry_after (at most 24 hours) has passed. If another transaction has locked its row or its job, the report is stored,
-and recorded once the lock is free. Raises PS013 if the execution has ended or another consumer now has it, and PS010 if
-it is unknown.';
+  is 'Reports the failure of an execution that was claimed, or deferred by its target, with the error. Returns what its
+options decide: retrying, failed or expired. The execution is not retried before retry_after (at most 24 hours) has
+passed. If another transaction has locked its row or its job, the report is stored, and recorded once the lock is free.
+Raises PS013 if the execution has ended or another consumer now has it, and PS010 if it is unknown.';
 
 create or replace function pgsched_internal.check_lease(lease interval) returns boolean language plpgsql immutable parallel safe as $$
 begin
@@ -81,9 +80,9 @@ begin
   return until;
 end $$;
 comment on function pgsched.extend(uuid, bigint, interval)
-  is 'Extends the lease of an execution that was claimed, or deferred by its target, so that it lasts this long from
-now. Returns the end of the lease. If another transaction has locked the row, the lease stays unchanged, and its current
-end is returned. Raises PS013 if the execution has ended or another consumer now has it, and PS010 if it is unknown.';
+  is 'Extends the lease of an execution that was claimed, or deferred by its target, to this long from now. Returns the
+end of the lease. If another transaction has locked the row, the lease stays unchanged. Raises PS013 if the execution
+has ended or another consumer now has it, and PS010 if it is unknown.';
 
 create or replace function pgsched_internal.hand_back(held pgsched.executions) returns void language plpgsql volatile as $$
 begin
@@ -119,6 +118,6 @@ begin
 end $$;
 comment on function pgsched.release(uuid, bigint)
   is 'Hands an execution back as if it had not been claimed. If another transaction has locked its row, it is handed
-back once the lock is free. If the execution was cancelled in the meantime, the next one with its ordering key gets its
-turn. Raises PS013 if it has ended or another consumer now has it, PS010 if it is unknown, and PS011 if its target
-deferred it.';
+back once the lock is free. If the execution was cancelled in the meantime, the next execution with its ordering key
+gets its turn. Raises PS013 if the execution has ended or another consumer now has it, PS010 if it is unknown, and PS011
+if its target deferred it.';

@@ -4,8 +4,8 @@ create or replace function pgsched_internal.setting(name text, fallback text) re
   language sql stable parallel safe
   as $$ select coalesce(nullif(current_setting('pgsched.' || name, true), ''), fallback) $$;
 comment on function pgsched_internal.setting(text, text)
-  is 'The value of a pgsched setting, such as pgsched.key_retention, from SET, ALTER ROLE or ALTER DATABASE; the
-fallback if it is not set.';
+  is 'The value of a setting, such as pgsched.key_retention, from SET, ALTER ROLE or ALTER DATABASE; the fallback if it
+is not set.';
 
 create or replace function pgsched_internal.check_zone(timezone text) returns boolean
   language plpgsql stable parallel safe as $$

@@ -1,5 +1,4 @@
 -- Edits of a one-shot that has not begun, including a move to another instant. Changes are given as JSON, as for a job.
--- Fields that are not given stay the same.
 
 create or replace function pgsched_internal.check_execution_changes(changes jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -28,8 +27,8 @@ end $$;
 comment on function pgsched_internal.check_execution_changes(jsonb)
   is 'True for changes that pgsched.edit can apply to an execution; raises PS000 or PS002 with a hint otherwise.';
 
--- A lost execution counts as begun, too: the worker may have called its target. Once a target may have seen the content
--- of an execution, only the instant can change.
+-- Once a target may have seen the content of an execution, only the instant can change. So an execution that a worker
+-- has lost counts as begun: the worker may have called its target.
 create or replace function pgsched_internal.lock_editable(id uuid, changes jsonb) returns pgsched.executions language plpgsql volatile as $$
 declare
   waiting constant pgsched.executions := pgsched_internal.lock_execution(lock_editable.id);
@@ -54,12 +53,12 @@ begin
 end $$;
 comment on function pgsched_internal.lock_editable(uuid, jsonb)
   is 'Locks and returns a one-shot to which these changes can be made, if the session acts for its client. Raises PS010
-if there is no such one-shot, and PS011 if it is running, has ended, belongs to a job, or has begun before. A one-shot
-that has begun before can still be moved to another instant.';
+if there is no such one-shot, and PS011 if it is running, has ended or belongs to a job. Also raises PS011 if it has
+begun before, unless the changes only move it to another instant.';
 
--- The next claim applies the gates of a new target or new options. So an execution that a gate holds is released and
--- returns to its instant. If it is held for its ordering key or for its dependencies, it stays held, because these do
--- not depend on its target.
+-- An execution that a gate holds is released and returns to its instant, because its new target or options may have
+-- other gates, which the next claim applies. It stays held if it waits for its dependencies or for its turn under its
+-- ordering key: these do not depend on the target.
 create or replace function pgsched_internal.edited_execution(before pgsched.executions, changes jsonb) returns pgsched.executions
   language plpgsql stable as $$
 declare
@@ -151,4 +150,4 @@ comment on function pgsched.edit(uuid, jsonb, text, text, text, text, boolean)
   is 'Changes the given fields of a job and its waiting row, or of a waiting one-shot, named by id or by client and key.
 True if anything changed. Running executions continue unchanged. Raises PS010 if there is no such job or execution.
 Raises PS011 for a cancelled job, for a declared job unless forced, and for an execution that belongs to a job, is
-running, has ended or has begun before. An execution that waits for a retry can still be given another fire_at.';
+running or has ended. If an execution has begun before, only its fire_at can be changed.';

@@ -48,8 +48,8 @@ begin
   return pgsched_internal.left_as_it_is(held, there, on_conflict);
 end $$;
 comment on function pgsched_internal.kept_under(text, text, text)
-  is 'The result of scheduling when a live execution that holds the key stays unchanged; null if there is none. Locks no
-row. Raises PS011 if there is one and on_conflict is reject.';
+  is 'The result of scheduling if a live execution holds the key and stays unchanged; null if there is no such
+execution. Locks no row. Raises PS011 if there is one and on_conflict is reject.';
 
 create or replace function pgsched_internal.ended_under(
   held pgsched_internal.keys, client text, key text, on_conflict text, home smallint
@@ -65,10 +65,10 @@ begin
   return pgsched_internal.left_as_it_is(row(client, key, ended, home, null)::pgsched_internal.keys, null, on_conflict);
 end $$;
 comment on function pgsched_internal.ended_under(pgsched_internal.keys, text, text, text, smallint)
-  is 'The result of scheduling when the key still belongs to an execution that succeeded within the retention time; null
+  is 'The result of scheduling if the key still belongs to an execution that succeeded within the retention time; null
 if there is no such execution. Raises PS011 if there is one and on_conflict is reject.';
 
--- With debounce, if the execution that holds the key is running, the new execution gets the key.
+-- With debounce, a new execution gets the key if the execution that holds it is running.
 create or replace function pgsched_internal.schedule_under(
   held pgsched_internal.keys, new_id uuid, home smallint, target text, payload jsonb, fire_at timestamptz, client text, key text,
   ordering_key text, options jsonb, on_conflict text, labels jsonb
@@ -109,7 +109,7 @@ end $$;
 comment on function pgsched_internal.schedule_under(pgsched_internal.keys, uuid, smallint, text, jsonb, timestamptz, text, text, text, jsonb, text, jsonb)
   is 'Schedules one execution under a locked key that has been used before; called by schedule_keyed.';
 
--- A new key takes the short path: no live execution holds it, and none has succeeded under it recently.
+-- A key takes the short path if no live execution holds it, and none has succeeded under it recently.
 create or replace function pgsched_internal.schedule_keyed(
   target text, payload jsonb, fire_at timestamptz, client text, key text, ordering_key text, queue text, options jsonb,
   on_conflict text, labels jsonb

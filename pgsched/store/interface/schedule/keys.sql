@@ -1,8 +1,7 @@
 -- Keys. For each key of a client, a row of pgsched_internal.keys records the holder: an execution, by its partition and
--- id, or a job. A transaction that assigns a key locks that row first, so that concurrent transactions run one after
--- another, even if they name different ordering keys or queues. Workers never touch the row: the partition shows
--- whether the execution is still live, and history shows its outcome. Locks are always taken in the same order: the
--- key's row, then the job, then the waiting execution.
+-- id, or a job. A transaction that assigns a key locks this row first, so that concurrent transactions take turns.
+-- Workers never touch the row: the partition shows whether the execution is still live, and history shows its outcome.
+-- Locks are always taken in the same order: the key's row, then the job, then the waiting execution.
 
 create or replace function pgsched_internal.key_retention() returns interval language sql stable parallel safe as $$
   select case when k.kept between interval '0' and interval '3653 days' then k.kept
@@ -78,8 +77,7 @@ comment on function pgsched_internal.take_key(text, text, uuid, smallint)
   is 'Assigns a key to an inserted row. Raises PS011 if another live execution or job holds the key.';
 
 -- An ended execution keeps its key if it succeeded less than the retention time ago. The dates are constants in the
--- query, so that the query opens no other days' partitions. The query runs in a block that is rolled back, which
--- releases its locks.
+-- query, so that it opens no other days' partitions. It runs in a block that is rolled back, which releases its locks.
 create or replace function pgsched_internal.succeeded_lately(client text, key text, id uuid default null, out succeeded uuid)
   language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
 declare
@@ -109,8 +107,7 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.succeeded_lately(text, text, uuid)
-  is 'The last execution under a key if it succeeded within the retention time; null otherwise. Searches by id if the
-key''s row has one.';
+  is 'The last execution under a key if it succeeded within the retention time; null otherwise.';
 
 create or replace function pgsched_internal.keys_inserted() returns trigger
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -152,8 +149,8 @@ comment on function pgsched_internal.job_keys_inserted()
 create or replace trigger jobs_keys after insert on pgsched.jobs
   referencing new table as inserted for each statement execute function pgsched_internal.job_keys_inserted();
 
--- A key's row is checked when its retention ends. If the holder is still live, or ended less than a retention time ago,
--- the row is checked again later.
+-- A key's row is checked when its retention ends, and again later if the holder is still live, or ended less than a
+-- retention time ago.
 create or replace function pgsched_internal.tidy_keys(most integer) returns integer language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
 declare
   kept constant interval := greatest(interval '24 hours', pgsched_internal.key_retention());

@@ -1,13 +1,13 @@
--- Notifications to workers. A statement sends at most one for each queue: only for rows that are due before an idle
--- worker would poll, and only if no worker polls the queue constantly. `set pgsched.notify = off` turns notifications
--- off for a session or a role; workers then find the rows by polling, within a second.
+-- Notifications to workers. A statement sends at most one for each queue, and only if a row is due before an idle
+-- worker would poll and no worker polls the queue constantly. `set pgsched.notify = off` turns notifications off for a
+-- session; workers then find the rows by polling, within a second.
 
 -- While a transaction that used NOTIFY commits, PostgreSQL holds one lock for the whole database until the commit has
--- been flushed. So writers that notify wait for each other's disk. Therefore, a worker that is woken often polls every
--- few milliseconds instead, and announces this in a sequence of the queue, whose value says which worker polls and
+-- been flushed. So transactions that notify commit one after another. Therefore, a worker that is woken often polls
+-- every few milliseconds instead. It announces this in a sequence of the queue, whose value says which worker polls and
 -- until when (in milliseconds since 1970). A sequence is updated in place: however old other snapshots are, a reader
 -- finds a single row version, and takes no lock that anyone else could hold. Only the owner may touch the sequence. An
--- announcement expires after a moment, so no session has to vouch for it.
+-- announcement expires after a moment, so a lost worker need not withdraw it.
 do $$
 declare
   item text;
@@ -27,8 +27,7 @@ $$;
 comment on function pgsched_internal.watch_of(integer)
   is 'The last announcement that a worker polls a queue; null if there was none.';
 
--- Uses each parameter only once; otherwise, the function would not be inlined, and a call would cost three times as
--- much.
+-- Uses each parameter only once, so that the function is inlined: a call would cost three times as much.
 create or replace function pgsched_internal.is_current(watch bigint) returns boolean language sql volatile as $$
   select coalesce(abs((watch >> 22) - 2500 - (extract(epoch from clock_timestamp()) * 1000)::bigint) <= 2500, false)
 $$;
@@ -67,8 +66,8 @@ comment on function pgsched_internal.leave_watch(integer, integer)
   is 'Withdraws a worker''s announcement that it polls a queue.';
 
 -- All notifications to workers are sent here. They are only hints: polling finds rows without a notification, too. If a
--- listening session stays in a transaction, the notification queue is not emptied. Once it is full, no transaction that
--- notifies can commit. So notifications stop well before that.
+-- listening session stays in a transaction, the notification queue fills up. Once the queue is full, no transaction
+-- that notifies can commit, so notifications stop well before.
 create or replace function pgsched_internal.notify_workers(said text) returns void language sql volatile
   as $$ select pg_notify('pgsched_wake', said) where pg_notification_queue_usage() < 0.5 $$;
 comment on function pgsched_internal.notify_workers(text)
@@ -82,8 +81,7 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.notify_unless_silent(text)
-  is 'Like notify_workers, but does nothing in a session that has turned notifications off. Announces ends whose
-dependents must be released, and turns of ordering keys.';
+  is 'Like notify_workers, but does nothing in a session that has turned notifications off.';
 
 create or replace function pgsched_internal.notify_wake(partition smallint, fire_at timestamptz) returns void
   language plpgsql volatile as $$
@@ -97,7 +95,7 @@ comment on function pgsched_internal.notify_wake(smallint, timestamptz)
   is 'Notifies the workers if a new row in a partition is due within two seconds.';
 
 -- Two kinds of rows are never refused: a job's rows, which were accepted with the job, and notifications of an end,
--- which must not delay that end.
+-- which the end must not wait for.
 create or replace function pgsched_internal.refuse_full(first_partition integer) returns void language plpgsql stable as $$
 declare
   queue pgsched.queues;
@@ -130,11 +128,11 @@ begin
   return null;
 end $$;
 comment on function pgsched_internal.executions_inserted()
-  is 'Raises PS014 if an insert statement has added one-shots to a full queue. Wakes the workers for inserted rows that
-are due within two seconds.';
+  is 'Raises PS014 if one-shots were inserted into a full queue. Notifies the workers of inserted rows that are due
+within two seconds.';
 create or replace trigger executions_inserted after insert on pgsched.executions
   referencing new table as inserted for each statement
-  -- Anyone may change these settings. A client can only silence notifications for its own rows; no check is turned off.
+  -- Anyone may change these settings. A client can only silence notifications for its own rows, and turns no check off.
   when (current_setting('pgsched.notify', true) is distinct from 'told'
         and (current_setting('pgsched.notify', true) is distinct from 'off' or current_setting('pgsched.unbounded', true) is distinct from 'on')
         or not has_table_privilege(coalesce(nullif(current_setting('role'), 'none'), session_user)::name, 'pgsched.executions'::regclass::oid, 'UPDATE'))
@@ -147,7 +145,7 @@ begin
   return null;
 end $$;
 comment on function pgsched_internal.workers_told()
-  is 'Notifies the workers. Depending on the trigger, they plan, or read the settings of clients or queues again.';
+  is 'Notifies the workers to plan, or to read the settings of clients or queues again, as the trigger says.';
 create or replace trigger clients_changed after insert or update or delete on pgsched.clients
   for each statement execute function pgsched_internal.workers_told('clients');
 

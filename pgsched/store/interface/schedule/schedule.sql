@@ -1,6 +1,6 @@
 -- Scheduling by SQL. Everything happens in the caller's transaction.
 
--- This function knows which row it inserts, so it sets pgsched.notify to 'told': the triggers then skip their scan.
+-- Does for its row what the triggers would do, and sets pgsched.notify to 'told', so that they skip their scan.
 create or replace function pgsched_internal.insert_waiting(
   id uuid, fire_at timestamptz, client text, target text, payload jsonb, options jsonb, key text, ordering_key text, home smallint,
   labels jsonb
@@ -44,7 +44,7 @@ comment on function pgsched_internal.schedule_plain(text, jsonb, timestamptz, te
   is 'Schedules one execution without a key; called by pgsched.schedule_outcome.';
 
 -- The timing parameters have defaults that mean "now" and "once", so that null can be told apart from an omitted
--- argument. Otherwise, an expression that yields null by mistake would make the execution fire now.
+-- argument: an expression that is null by mistake must not make the execution fire now.
 create or replace function pgsched.schedule_outcome(
   target text, payload jsonb default null, inout fire_at timestamptz default '-infinity', delay interval default '0', cron text default '@once',
   every interval default '10000 years', timezone text default null, client text default 'default', key text default null, ordering_key text default null,
@@ -91,9 +91,9 @@ begin
 end $$;
 comment on function pgsched.schedule_outcome(text, jsonb, timestamptz, interval, text, interval, text, text, text, text, text, jsonb, text, jsonb, jsonb, text[], text,
                                      text, text)
-  is 'Like pgsched.schedule, but also returns the outcome and fire_at. The outcome is created; replaced, if a waiting
-execution or a job was replaced; existing, if the holder of the key stays unchanged, because it is running or
-on_conflict says so; or ended, if nothing was scheduled because the execution under the key succeeded less than
+  is 'Like pgsched.schedule, but also returns the outcome and fire_at. The outcome is one of four: created; replaced, if
+a waiting execution or a job was replaced; existing, if the holder of the key stays unchanged, because it is running or
+on_conflict says so; ended, if nothing was scheduled because the execution under the key succeeded less than
 pgsched.key_retention ago. fire_at is null for a job, and for an execution that is running, waits for others or has
 ended.';
 
@@ -112,9 +112,9 @@ comment on function pgsched.schedule(text, jsonb, timestamptz, interval, text, i
                                      text, text)
   is 'Schedules one execution (with fire_at or delay; with neither, it fires now) or a recurring job (with cron or
 every), and returns its id. If a job or a waiting execution already holds the key, it is replaced. If the execution that
-holds the key is running, or succeeded less than pgsched.key_retention (24 hours) ago, its id is returned and nothing
-fires twice; pgsched.schedule_outcome tells which. on_conflict changes this: keep leaves a waiting execution or job
-unchanged, reject raises an error, and debounce moves the waiting execution to the new instant. With after, the
+holds the key is running, or succeeded less than pgsched.key_retention (24 hours) ago, nothing is scheduled, and its id
+is returned; pgsched.schedule_outcome tells these cases apart. on_conflict changes this: keep leaves a waiting execution
+or job unchanged, reject raises an error, and debounce moves the waiting execution to the new instant. With after, the
 execution waits until the executions named there, by id or key, have succeeded; with after_outcome => ''any'', until
 they have ended.';
 
