@@ -1,12 +1,11 @@
-"""Loads SQL statements. Each has a file of its own, named by subject and verb, which is read once.
+"""Loads SQL statements. Each statement has a file of its own, which is read once.
 
 Some statements have optional clauses that differ from call to call; ``core/clauses.sql`` contains the clauses by name,
 with their reasons.
 
-A hot-path statement works on several partitions at once. A line ``-- then`` divides its file into two halves: what
-happens in each partition, on the partition's own table, and what is then done with the rows of all partitions. Naming
-the tables keeps the other partitions out of planning and lets PostgreSQL keep the plan; a single statement saves a
-round trip per partition.
+A hot-path statement works on several partitions at once. A line ``-- then`` divides its file in two: the first half
+runs on each partition's own table, and the second on the rows of all partitions. Naming the tables keeps the other
+partitions out of planning and lets PostgreSQL keep the plan. A single statement saves a round trip per partition.
 """
 
 import re
@@ -20,9 +19,7 @@ from pgsched.domain.queue_partitions import first_of, partitions_of
 
 @cache
 def statement(name: str) -> LiteralString:
-    """Returns the text of ``statements/<name>.sql``, such as ``live/claim``. The file ships with the package, so the
-    text is typed as a literal.
-    """
+    """Returns the text of ``statements/<name>.sql``."""
     return files("pgsched.store").joinpath("statements", f"{name}.sql").read_text(encoding="utf-8")
 
 

@@ -1,12 +1,12 @@
 """Keeps a process off a primary that has been replaced.
 
-Each promotion of a standby begins a new timeline. A primary that was only frozen or cut off continues on the old
-timeline when it comes back: it accepts writes, unaware that a standby has been promoted. So pgsched asks each new
-connection for its server's timeline. The newest timeline seen is the valid one: a connection to a server with an older
-timeline is closed, even if it was opened earlier. If the address names several hosts, the others are then tried. A
-server that does not reveal its timeline, such as some managed servers, is accepted.
+Each promotion of a standby begins a new timeline. A primary that was only frozen or cut off comes back on the old
+timeline and accepts writes, unaware that a standby has been promoted. So pgsched asks each new connection for its
+server's timeline, and closes all connections to servers with a timeline older than the newest it has seen. If the
+address names several hosts, the other hosts are then tried. A server that does not reveal its timeline, such as some
+managed servers, is accepted.
 
-Each process knows only what it has seen itself. If all its connections lead to the old primary, it learns of the new
+Each process knows only what it has seen itself. A process with connections only to the old primary learns of the new
 primary through ``look_at_all``, provided that the address names both servers.
 """
 

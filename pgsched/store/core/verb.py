@@ -66,7 +66,7 @@ class verb(Generic[_Given, _Answer]):
         return found
 
     def _cast(self, name: str) -> str:
-        """Returns the cast for an argument. Integers need one, because psycopg chooses their type by their size."""
+        """Returns the cast for an argument. Integers need a cast, because psycopg chooses their type by their size."""
         kind = self.signature.parameters[name].annotation
         for one in (kind, *get_args(kind)):
             if one is int:

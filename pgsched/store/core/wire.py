@@ -1,8 +1,7 @@
 """The wire format of rows on the hot path and in bulk loads: binary, and decoded no further than delivery needs.
 
-UUIDs stay sixteen bytes, instants stay the server's own count (microseconds since 2000-01-01 UTC), and JSON stays text
-until it is needed. Arrays are packed here in one step, because psycopg's dumper packs one element at a time. The
-formats are PostgreSQL's binary send and receive formats.
+UUIDs stay sixteen bytes, instants stay microseconds since 2000-01-01 UTC, and JSON stays text until it is needed.
+Arrays are packed here in one step, because psycopg's dumper packs one element at a time.
 """
 
 import struct

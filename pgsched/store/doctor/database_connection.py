@@ -96,7 +96,7 @@ async def _heard(connection: AsyncConnection, word: str, before: float) -> float
 
 
 async def clock(ground: CheckContext) -> list[Finding]:
-    """Compares this machine's clock with the database's. No other code compares the two times of day."""
+    """Compares this machine's clock with the database's."""
     before = time.time()
     theirs = (await value(ground.connection, "core/clock")).timestamp()
     after = time.time()

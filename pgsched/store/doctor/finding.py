@@ -18,8 +18,8 @@ Connection = AsyncConnection[Any]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """One problem. An ``error`` means that something is not delivered, or soon will not be. A ``warning`` will become
-    an error if it is ignored. A ``note`` means that nothing is wrong, or that the check cannot tell. ``do`` is one
-    sentence, with the command if there is one.
+    an error if it is ignored. A ``note`` means that nothing is wrong, or that the check cannot tell whether anything
+    is. ``do`` says in one sentence what to do, with the command if there is one.
     """
 
     check: str = ""

@@ -33,8 +33,8 @@ _FREEZES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """The holder of an old snapshot, or of a transaction that has written. If this login cannot see when the
-    transaction began, ``seconds`` is a lower bound, or None if no bound is known.
+    """The holder of an old snapshot, or of a transaction that has written. ``seconds`` is its age; a lower bound if
+    this login cannot see when the transaction began, and None if no bound is known.
     """
 
     kind: str
@@ -184,8 +184,8 @@ def _end(pids: list[int]) -> str:
 
 
 async def slow_statements(ground: CheckContext) -> list[Finding]:
-    """Finds slow statements of pgsched: those that are running now and, if pg_stat_statements is installed, those that
-    are slow on average.
+    """Finds statements of pgsched that have been running for long or, according to pg_stat_statements, are slow on
+    average.
     """
     bounds = ground.bounds
     now = await ground.rows("doctor/slow_statements", seconds=bounds.statement, most=bounds.most)

@@ -64,7 +64,7 @@ async def connections(ground: CheckContext) -> list[Finding]:
 
 
 async def notifications(ground: CheckContext) -> list[Finding]:
-    """Checks how full the server's notification queue is. All databases of the server share this queue."""
+    """Checks how full the notification queue is. All databases of the server share one queue."""
     used = float(await value(ground.connection, "doctor/notification_queue"))
     if used < ground.bounds.of_notifications:
         return []

@@ -1,7 +1,7 @@
 """Handles executions that their targets complete later.
 
-A target completes an execution with the lease's token. Each of these executions has a token of its own, drawn at random
-before the call. So nobody can guess the token, and it is valid even if the target finishes its work before it responds.
+A target completes an execution with the lease's token. Each of these executions has a token of its own, which nobody
+can guess. The token is drawn before the call, so it is valid even if the target finishes its work before it responds.
 """
 
 import secrets
@@ -29,7 +29,7 @@ class AcceptedRow(NamedTuple):
 
 
 def new_token(partition: int) -> int:
-    """Draws a random token as ``pgsched.new_token`` does: the last bits are the partition."""
+    """Draws a random token whose last bits are the partition, as ``pgsched.new_token`` does."""
     return secrets.randbits(63 - PARTITION_BITS) << PARTITION_BITS | partition
 
 

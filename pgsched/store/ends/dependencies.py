@@ -14,9 +14,9 @@ from pgsched.store.core.sql import statement
 
 
 class Pending(NamedTuple):
-    """``dependents``: whether any execution waits for another. ``results_in``: seconds until a stored result must be
-    recorded again. ``overdue_in``: seconds until an execution held by a gate must end. The last two are None if there
-    is no such result or execution.
+    """``dependents`` says whether any execution waits for another. ``results_in`` is the number of seconds until a
+    stored result must be recorded again, and ``overdue_in`` until an execution held by a gate must end. Both are None
+    if there is no such result or execution.
     """
 
     dependents: bool
@@ -50,8 +50,8 @@ class ReleaseReport(NamedTuple):
 
 
 async def release(connection: Connection, *, most: int, after: ReleasePosition | None = None) -> ReleaseReport:
-    """Releases or skips executions that waited for executions that have ended. Processes up to ``most`` ends, and as
-    many of their dependents as can be done quickly.
+    """Releases or skips executions that waited for executions that have ended. Processes up to ``most`` ends, and a
+    limited number of their dependents.
     """
     end, behind = after or (None, None)
     noted, decided, read_to, behind_to = await internal_verbs.release_dependents(

@@ -12,8 +12,8 @@ from pgsched.store.core.query import rows
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockedKey:
-    """An ordering key whose other executions wait because ``execution_id`` failed for good. ``waiting`` is counted up
-    to 10,000.
+    """An ordering key whose other executions wait because ``execution_id`` failed for good. ``waiting`` is the number
+    of waiting executions, counted up to 10,000.
     """
 
     client: str

@@ -18,9 +18,9 @@ async def open_circuit(
     failed_for: timedelta,
     reason: str,
 ) -> bool:
-    """Stops calls to a failing target. Once the target is back, ``rate`` executions a second pass at first. ``asked``
-    is the pause that the target asked for, ``probe`` says whether the failed call was the probe, and ``failed_for`` is
-    how long the target has been failing. Returns False if calls are already stopped.
+    """Stops calls to a failing target. Returns False if calls are already stopped. ``rate`` is the number of executions
+    a second that pass at first once the target is back. ``asked`` is the pause that the target asked for, ``probe``
+    says whether the failed call was the probe, and ``failed_for`` is how long the target has been failing.
     """
     asked_for = {"rate": rate, "asked": asked, "probe": probe, "failed_for": failed_for, "reason": reason}
     return bool(await _change(connection, "gates/open_circuit", name=name, **asked_for))

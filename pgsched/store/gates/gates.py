@@ -17,9 +17,9 @@ from pgsched.store.live.executions import Lease
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownGate:
-    """An existing gate: its rate in events per second and its limit of concurrent executions, each infinite if
-    unlimited; the first partition of its queue; and the time until which an operator has shut it, in microseconds since
-    1970.
+    """An existing gate. The rate (in events per second) and the limit of concurrent executions are infinite if
+    unlimited. The partition is the first of the gate's queue. The time until which an operator has shut the gate is in
+    microseconds since 1970.
     """
 
     name: str
@@ -35,7 +35,7 @@ async def known_gates(connection: Connection) -> list[KnownGate]:
 
 
 async def holding(connection: Connection, *, after: str, most: int) -> list[str]:
-    """Returns, in order of name, the next ``most`` gates after ``after`` that hold executions."""
+    """Returns up to ``most`` gates that hold executions, in order of name, after the gate ``after``."""
     return await column(connection, "gates/holding_gates", after=after, most=most)
 
 
@@ -158,8 +158,8 @@ async def hold_due(
     clients: Sequence[str] = (),
     capabilities: Sequence[str] = (),
 ) -> int:
-    """Makes up to ``batch`` due one-shots wait, and returns their number. One-shots of these clients wait behind the
-    clients' gates, and one-shots that need one of these capabilities wait behind the capabilities' gates.
+    """Makes up to ``batch`` due one-shots wait behind the gates of these clients and capabilities, and returns their
+    number.
     """
     parameters = {"clients": list(clients), "capabilities": list(capabilities), "batch": batch}
     cursor = await connection.execute(statement_in("gates/hold_due", partition), parameters)

@@ -42,7 +42,7 @@ async def let_next(
     connection: AsyncConnection[Any], partition: int, keys: Sequence[tuple[str, str]]
 ) -> AsyncCursor[tuple[Any, ...]]:
     """Gives the turn to the next execution of each (client, ordering key) whose previous execution has ended. The
-    result has the instant at which each next execution fires, or None if nothing waited.
+    cursor returns, for each key, the instant at which the next execution fires, or None if nothing waited.
     """
     clients, ordering_keys = zip(*keys, strict=True)
     parameters = {"clients": list(clients), "keys": list(ordering_keys)}
@@ -52,9 +52,7 @@ async def let_next(
 async def let_next_at_commit(
     connection: AsyncConnection[Any], partition: int, client_id: str, ordering_key: str
 ) -> None:
-    """Like ``let_next``, for one key, in a transaction in which other code has written and which may take long to
-    commit.
-    """
+    """Like ``let_next``, for one key, in a transaction of other code, which may take long to commit."""
     parameters = {"partition": partition, "client": client_id, "key": ordering_key}
     await connection.execute(statement("gates/let_next_at_commit"), parameters)
 
@@ -82,9 +80,8 @@ FIRST = Key("", "")
 async def let_stuck(
     connection: AsyncConnection[Any], partition: int, *, after: Key, most: int
 ) -> tuple[int, Key | None]:
-    """Examines the next ``most`` keys of a partition. If no execution has a key's turn, gives the turn to the next
-    execution of that key. Returns how many executions got a turn, and the key at which to continue if there may be
-    more.
+    """Examines the next ``most`` keys of a partition, and gives the next execution of a key the turn if no execution
+    has it. Returns how many executions got a turn, and the key at which to continue if there may be more.
     """
     parameters = {"client": after.client_id, "key": after.ordering_key, "most": most}
     row = await (await connection.execute(statement_in("gates/let_stuck", partition), parameters)).fetchone()

@@ -23,7 +23,7 @@ async def bounded_queues(connection: Connection, worker: int) -> list[Bounded]:
 
 
 async def count(connection: Connection, queue: Bounded) -> int:
-    """Returns how many executions wait in the queue or, if there are more than its maximum, a lower bound."""
+    """Returns how many executions wait in the queue; a lower bound if the number exceeds the queue's maximum."""
     partitions = tuple(partitions_from([queue.first_partition]))
     cursor = await connection.execute(statement_over("gates/count_waiting", partitions), {"most": queue.max_waiting})
     row = await cursor.fetchone()

@@ -16,10 +16,10 @@ COUNTED_OF_A_TARGET = 10_000
 class Sidelined:
     """A host that is not called or is recovering, for one ``client`` or, if None, for all.
 
-    ``state`` is ``failing``, ``probing``, ``recovering`` or ``by hand``. ``until`` is None if the host is sidelined
-    until it is restored by hand, and while it recovers. ``openings`` is how many times in a row it was found failing;
-    ``failing_since`` is when the first attempt failed after the last success, and ``since`` when the state last
-    changed; ``held`` is counted up to 10,000.
+    ``state`` is ``failing``, ``probing``, ``recovering`` or ``by hand``. ``until`` is None while the host recovers, or
+    if somebody must restore it by hand. ``openings`` is how many times in a row the host was found failing.
+    ``failing_since`` is when the first attempt failed after the last success, and ``since`` is when the state last
+    changed. ``held`` is the number of held executions, counted up to 10,000.
     """
 
     gate: str

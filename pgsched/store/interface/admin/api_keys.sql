@@ -97,9 +97,9 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.set_key_rate(text, integer, integer, text)
-  is 'Limits an API key to rate requests a second; after a lull, burst requests may come at once. Without a rate,
-removes the limit. False if nothing changed. Raises PS010 for an unknown key, and PS012 if the session may not do
-this.';
+  is 'Limits the requests of an API key. rate is the maximum number a second, and burst the number that may come at once
+after a lull. Without a rate, removes the limit. False if nothing changed. Raises PS010 for an unknown key, and PS012 if
+the session may not do this.';
 
 create or replace function pgsched_internal.revoke_key(id text, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -128,7 +128,7 @@ create or replace function pgsched_internal.look_up_keys(ids text[]) returns tab
     from pgsched_internal.api_keys k where k.id = any (look_up_keys.ids)
 $$;
 comment on function pgsched_internal.look_up_keys(text[])
-  is 'The API keys with these ids, with the hashes of their current and former secrets, and the number of seconds for
+  is 'The API keys with these ids. Each has the hashes of its current and former secrets, and the number of seconds for
 which each secret is still valid.';
 
 create or replace function pgsched_internal.has_keys() returns boolean language sql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -136,7 +136,7 @@ create or replace function pgsched_internal.has_keys() returns boolean language 
 $$;
 comment on function pgsched_internal.has_keys() is 'True if there is or was an API key.';
 
--- Skips a locked row, because the transaction that has locked it is also recording the use, or is changing the key.
+-- Skips a locked row: the transaction that has locked the row is also recording the use, or is changing the key.
 create or replace function pgsched_internal.note_key_use(id text) returns void
   language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
   update pgsched_internal.api_keys k set last_used_at = pgsched.now()

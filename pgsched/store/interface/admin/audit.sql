@@ -24,17 +24,16 @@ begin
 end $$;
 comment on function pgsched_internal.write_log(text, uuid, text, jsonb, text, text, jsonb, jsonb, text)
   is 'Writes a row of the audit log, or completes the row in which a trigger has recorded this change. Without an actor,
-the row names the role that the session acts as. Functions that change something call this after they have checked the
-caller''s rights.';
+the row names the role that the session acts as. Called after the caller''s rights have been checked.';
 
 create or replace function pgsched_internal.detail_of(note text) returns jsonb language sql immutable parallel safe as $$
   select case when note is not null then jsonb_build_object('note', note) end
 $$;
 comment on function pgsched_internal.detail_of(text) is 'A note as the audit log stores it; null if there is no note.';
 
--- The value of a column that is not listed here is replaced with its length: payloads, hashes, secrets, and any column
--- that is added in future. Of headers, only the names and references to secrets are kept, and of addresses, only the
--- part before the question mark.
+-- The value of a column that is not listed here (a payload, a hash, a secret, or any column that is added in future) is
+-- replaced with its length. Headers keep only their names and their references to secrets. Addresses keep only the part
+-- before the question mark.
 create or replace function pgsched_internal.shown(name text, value jsonb) returns jsonb language plpgsql immutable parallel safe as $$
 declare
   plain constant text[] := array['action', 'actor', 'anchor', 'burst', 'channels', 'client_id', 'clients', 'cron', 'database_role',
@@ -83,8 +82,8 @@ begin
         action = case when l.action = 'insert' then 'insert' else excluded.action end;
 end $$;
 comment on function pgsched_internal.log_change(text, text, uuid, jsonb, jsonb, text)
-  is 'Records the difference between two versions of a row in the audit log. If a transaction changes a row several
-times, the log has one entry for all of its changes.';
+  is 'Records the difference between two versions of a row in the audit log. All changes that one transaction makes to a
+row share one entry.';
 
 create or replace function pgsched_internal.client_of(kind text, found jsonb) returns text language sql stable as $$
   select case kind

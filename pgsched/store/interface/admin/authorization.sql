@@ -1,17 +1,17 @@
 -- Determines which clients a session acts for. The functions of the schema pgsched run with their owner's rights and
--- check the role that the session acts as. A function that is given an id uses the row only if the session acts for the
--- client of that row. So another client's row cannot be told apart from one that does not exist, and is never locked.
+-- check the role that the session acts as. A function that is given an id uses or locks a row only if the session acts
+-- for the row's client. So a row of another client cannot be told apart from a missing row.
 
--- The API acts for the clients of the API key that a request carries. Before each request, it declares these clients in
--- the setting pgsched.api_clients ("all", or an array), and the key's subject and other rights in similar settings. Any
--- login may change these settings, but they take effect only if the login is a member of pgsched_api and does not have
--- all rights.
+-- The API acts for the clients of the API key that a request carries. Before each request, the API declares these
+-- clients in the setting pgsched.api_clients ("all", or an array), and the key's subject and other rights in similar
+-- settings. Any login may change these settings, but the settings take effect only if the login is a member of
+-- pgsched_api and does not have all rights.
 
 create or replace function pgsched_internal.acting_role() returns name language sql stable parallel safe as $$
   select coalesce(nullif(pg_catalog.current_setting('role'), 'none'), session_user)::name
 $$;
 comment on function pgsched_internal.acting_role()
-  is 'The role that the session acts as: the role set by SET ROLE, or otherwise the session''s login.';
+  is 'The role that the session acts as: the role set by SET ROLE or, if none is set, the session''s login.';
 
 create or replace function pgsched_internal.may_do_everything() returns boolean language sql stable parallel safe as $$
   select pg_catalog.has_table_privilege(pgsched_internal.acting_role(), 'pgsched.executions', 'UPDATE')

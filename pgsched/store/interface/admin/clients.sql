@@ -1,6 +1,6 @@
 -- Settings of a client: the defaults of its executions, its weight, its signing secrets, and whether it is paused.
--- These functions run with their owner's rights, because no one else may write to clients or to the audit log. A
--- client's role that is granted one of these functions can use it only for that client.
+-- These functions run with their owner's rights, because only the owner may write to clients and to the audit log. A
+-- client's role can use a function that is granted to it only for that client.
 
 create or replace function pgsched_internal.check_may_set(client text) returns boolean
   language plpgsql stable as $$
@@ -177,7 +177,7 @@ begin
     perform pgsched_internal.refuse('PS012', format('client %L is restricted to some channels, and dropping its settings would lift this restriction', client),
       'ask an operator');
   end if;
-  -- Ends the hold, which would otherwise remain although it is no longer recorded.
+  -- Ends the hold. Without this, the hold would remain although nothing records it any longer.
   perform pgsched_internal.set_paused(false, 'client', client, null, null, null, drop_client.actor);
   delete from pgsched.clients c where c.client_id = client;
   if not found then

@@ -1,7 +1,7 @@
 -- History, attempts and rollups are partitioned by day. Partitions are created ahead of time, and dropped whole once
 -- their dead letters have been moved out. These functions are for workers and run with the rights of the tables' owner.
--- None of them ever waits for a table lock, because all later sessions would have to wait behind it. If a lock is not
--- free at once, the step is retried a moment later in a new transaction, and nothing stays locked in between.
+-- They never wait for a table lock, because all later sessions would have to wait behind them. If a lock is not free at
+-- once, the step is retried a moment later in a new transaction, and nothing stays locked in between.
 
 create or replace function pgsched_internal.day_table(parent text, day date) returns text language sql immutable parallel safe as $$
   select parent || to_char(day, '_YYYYMMDD')
@@ -23,7 +23,7 @@ $$;
 comment on function pgsched_internal.days_of(text)
   is 'The day partitions of a table, each with its first and its last day.';
 
--- A day that has rows in the default partition is left to adopt_strays.
+-- Days that have rows in the default partition are left to adopt_strays.
 create or replace function pgsched_internal.days_to_make(ahead integer) returns table (parent text, day date)
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -43,7 +43,7 @@ begin
   end loop;
 end $$;
 comment on function pgsched_internal.days_to_make(integer)
-  is 'The days, from today to this many days ahead, for which history, attempts or rollups have no partition yet.';
+  is 'The days between today and this many days ahead for which history, attempts or rollups have no partition yet.';
 
 create or replace function pgsched_internal.make_day(parent text, day date) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set lock_timeout = '50ms' as $$
@@ -160,8 +160,8 @@ create or replace function pgsched_internal.days_to_drop(kept integer) returns s
    order by right(c.relname, 8), c.relname
 $$;
 comment on function pgsched_internal.days_to_drop(integer)
-  is 'The names of the day tables to drop: tables of history and attempts that are older than this many days and do not
-have to be archived first, and tables of rollups that are older than rollup_days().';
+  is 'The names of the day tables to drop. Tables of history and attempts must be older than this many days and not need
+archiving first; tables of rollups must be older than rollup_days().';
 
 create or replace function pgsched_internal.drop_day(name text) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -219,7 +219,7 @@ begin
 end $$;
 comment on function pgsched_internal.trim_default_days(integer, integer)
   is 'Deletes rows older than this many days from the default partitions, up to a limit in each. Returns the largest
-number of rows deleted from any one partition.';
+number of rows deleted from one partition.';
 
 create or replace function pgsched_internal.is_kept(client text, finished_at timestamptz) returns boolean language sql stable as $$
   select is_kept.finished_at > pgsched.now() - coalesce(

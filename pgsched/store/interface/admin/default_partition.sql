@@ -1,8 +1,8 @@
 -- Rows of a day that has no table are in the default partition. To create that day's partition, PostgreSQL would scan
 -- the default partition under a lock that stops everything, and the rows would have to be deleted one by one. So the
 -- default partition itself becomes the table of the days that it contains, and an empty partition replaces it. No row
--- is moved, so no row can be lost or duplicated. Each step is a separate transaction that tries its locks and never
--- waits; the next run continues from the state that it finds.
+-- is moved. Each step is a separate transaction that never waits for a lock; the next run continues from the state that
+-- it finds.
 
 -- Rows must not be moved to a new partition in batches, because readers must find every row at any moment, and a day
 -- cannot become a partition until all of its rows have left the default partition.
@@ -15,8 +15,8 @@ end $$;
 comment on function pgsched_internal.stray_days(text)
   is 'The first and the last day of the rows in the default partition.';
 
--- While the constraint from the first step exists, the default partition rejects rows of other days, so those days must
--- have tables.
+-- While the constraint from the first step exists, the default partition rejects rows of other days, so other days need
+-- tables.
 create or replace function pgsched_internal.may_adopt(parent text, first_day date, last_day date) returns boolean
   language sql stable set search_path = pg_catalog, pg_temp as $$
   with days as materialized (select * from pgsched_internal.days_of(may_adopt.parent))
@@ -26,7 +26,7 @@ create or replace function pgsched_internal.may_adopt(parent text, first_day dat
                         and not exists (select from days d where soon between d.first_day and d.last_day))
 $$;
 comment on function pgsched_internal.may_adopt(text, date, date)
-  is 'True if no day in this span has a table, and both today and tomorrow are in this span or have a table.';
+  is 'True if no day in this span has a table, and today and tomorrow each have a table or are in this span.';
 
 create or replace function pgsched_internal.bound_strays(parent text, span text, first_day date, last_day date) returns void
   language plpgsql volatile set search_path = pg_catalog, pg_temp as $$

@@ -1,9 +1,8 @@
 -- Rights: a role may do only what is granted here. roles.sql creates the roles, if the migrating role may do that;
--- roles that do not exist are skipped here. PUBLIC may do nothing. In the schema pgsched, a client's role may call
--- functions, which run with their owner's rights and check the role that the session acts as. The role may read the
--- rows of the clients whose database_role it is, and insert executions and jobs for these clients. It cannot lock
--- anything itself, because it has neither UPDATE nor DELETE. In the schema pgsched_internal, it may read only what
--- views show it.
+-- missing roles are skipped here. PUBLIC may do nothing. In the schema pgsched, a client's role may call functions,
+-- which run with their owner's rights and check the role that the session acts as. A client's role may read the rows of
+-- the clients whose database_role it is, and insert executions and jobs for these clients. The role has neither UPDATE
+-- nor DELETE, so it cannot lock rows itself. In the schema pgsched_internal, the role may read only what views show.
 
 create or replace function pgsched_internal.my_clients() returns text[] language sql stable parallel safe
   return array(select c.client_id from pgsched.clients c join pg_catalog.pg_roles r on r.rolname = c.database_role
@@ -70,11 +69,10 @@ begin
   execute format('revoke all on all functions in schema pgsched, pgsched_internal from %s', item);
 end $$;
 
--- Rights on functions depend on what a function can do. An internal function that uses only its arguments, or runs with
--- its caller's rights, gives its caller no rights, so workers and the API may call all of these. Internal functions
--- that run with their owner's rights are listed below for each role. Functions of the schema pgsched, which check the
--- caller themselves, are granted by name: a client's role may not create, set or drop anything that belongs to the
--- installation.
+-- An internal function that uses only its arguments, or runs with its caller's rights, gives its caller no rights, so
+-- workers and the API may call all of these. Internal functions that run with their owner's rights are listed below for
+-- each role. Functions of the schema pgsched check the caller themselves and are granted by name: a client's role may
+-- not create, set or drop anything that belongs to the installation.
 do $$
 declare
   item record;

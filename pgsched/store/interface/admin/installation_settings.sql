@@ -22,5 +22,5 @@ begin
 end $$;
 comment on function pgsched.set_installation(jsonb, text)
   is 'Changes the given settings of the installation: history_days, audit_days (0 means forever), archive_history,
-hold_after_restart, hold_after_promotion and hold_after_absence. For the last three, null means never; for the others,
-null restores the default. True if anything changed. Raises PS000 for invalid values.';
+hold_after_restart, hold_after_promotion and hold_after_absence. For the last three, null means never; for the other
+settings, null restores the default. True if anything changed. Raises PS000 for invalid values.';

@@ -1,6 +1,6 @@
 -- Logical replication sends a subscriber rows, but no tables. So these triggers create and drop the tables together
--- with the rows that represent them. They fire only for changes that replication applies, so they cost nothing where
--- pgsched runs. They are row triggers, because replication fires no statement triggers.
+-- with the rows that represent them. The triggers fire only for changes that replication applies, so they cost nothing
+-- where pgsched runs. They are row triggers, because replication fires no statement triggers.
 
 create or replace function pgsched_internal.queue_followed() returns trigger
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -44,9 +44,9 @@ create or replace trigger dropped_queue_followed after delete on pgsched.queues
   for each row when (old.name <> 'default') execute function pgsched_internal.dropped_queue_followed();
 alter table pgsched.queues enable replica trigger dropped_queue_followed;
 
--- The table of a day is created at once, because rows may be sent to it by name. It is attached as a partition now if
--- the necessary locks are free, and otherwise when a later day is created. Until then, rows sent to the parent go to
--- the default partition.
+-- The table of a day is created at once, because rows may be sent to it by name. The table is attached as a partition
+-- at once if the necessary locks are free; if not, when a later day is created. Until then, rows sent to the parent go
+-- to the default partition.
 create or replace function pgsched_internal.days_followed() returns trigger
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare

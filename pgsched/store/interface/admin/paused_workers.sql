@@ -1,5 +1,5 @@
--- Pausing a worker. A pause is stored in a separate table, because a worker renews its row in pgsched.workers, and an
--- open transaction of another session must not block the renewal.
+-- Pausing a worker. A pause is stored in a separate table, because an open transaction of another session must not keep
+-- a worker from renewing its row in pgsched.workers.
 
 create or replace function pgsched_internal.set_worker_paused(paused boolean, worker text, note text) returns boolean
   language plpgsql volatile as $$

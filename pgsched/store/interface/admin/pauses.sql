@@ -1,6 +1,5 @@
--- Pausing and resuming a job, a client, a queue, a worker, a target or the installation, and resuming an ordering key
--- that a failure has blocked. Each kind implements its pause in a separate file. This file has what all kinds share:
--- which arguments a call needs, who may call it, and what the audit log records.
+-- What all pauses share: which arguments a call needs, who may call it, and what the audit log records. Each kind of
+-- thing implements its pause in a separate file.
 
 create or replace function pgsched_internal.check_pause(kind text, name text, client text) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -22,8 +21,8 @@ end $$;
 comment on function pgsched_internal.check_pause(text, text, text)
   is 'True if the arguments name something that can be paused or resumed; raises PS000 otherwise.';
 
--- A role that may change a client's settings may also pause the client. Jobs and ordering keys are checked where they
--- are looked up: the session must act for their client.
+-- A role that may change a client's settings may also pause the client. For jobs and ordering keys, the session must
+-- act for their client; this is checked where they are looked up.
 create or replace function pgsched_internal.check_may_pause(kind text, name text, client text) returns boolean language plpgsql stable as $$
 declare
   setter constant text := case when kind in ('client', 'target') then 'pgsched.set_client(text, jsonb, text)' else 'pgsched.set_queue(text, jsonb, text)' end;
@@ -96,9 +95,8 @@ begin
   return changed;
 end $$;
 comment on function pgsched_internal.set_paused(boolean, text, text, text, timestamptz, text, text)
-  is 'Pauses or resumes what the arguments name, and records this in the audit log; false if nothing changed. Called by
-pgsched.pause and pgsched.resume, after they have checked the caller''s rights, and by functions that pause a job by its
-rules or hold a restored database.';
+  is 'Pauses or resumes what the arguments name, and records the change in the audit log; false if nothing changed. Does
+not check the caller''s rights.';
 
 create or replace function pgsched.pause(
   kind text, name text default null, client text default null, until timestamptz default null, note text default null, actor text default null

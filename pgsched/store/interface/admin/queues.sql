@@ -63,8 +63,7 @@ comment on function pgsched_internal.next_queue_number() is 'The number for the 
 
 -- The table is created first and then attached, under a lock that lets other sessions continue to read and write.
 -- Creating it as a partition would block all other sessions. The table gets the storage settings and rights of the
--- default queue's tables. In a pulled queue, it also gets an index by which a consumer that acts for only some clients
--- finds those clients' rows.
+-- default queue's tables. In a pulled queue, the table also gets an index for consumers that act for only some clients.
 create or replace function pgsched_internal.make_partition(partition integer, pulled boolean) returns void
   language plpgsql volatile as $$
 declare
@@ -175,8 +174,8 @@ comment on function pgsched.drop_queue(text, text)
   is 'Drops an empty queue, with its partitions and its limit. Its history stays. Raises PS010 for an unknown queue, and
 PS011 for the queue default and for a queue that has jobs, or executions that wait or run.';
 
--- While this function holds its lock, no session can add rows. A session that was about to add rows then finds no
--- partition for them.
+-- While this function holds its lock, no session can add rows. A session that waits to add rows finds no partition for
+-- them afterwards.
 create or replace function pgsched_internal.drop_partitions(queue pgsched.queues) returns void language plpgsql volatile as $$
 declare
   partition smallint;

@@ -1,11 +1,11 @@
--- A database that was restored or copied contains executions that have been delivered since, or that the original
--- database still delivers. So the workers record which server they are on, and renew that record every few seconds.
--- Before a worker claims anything on a new connection, it compares its server with the record. If the two do not match,
--- the installation is held: nothing begins until an operator has checked and released it.
+-- A restored or copied database contains executions that have been delivered since, or that the original still
+-- delivers. So the workers record which server they are on, and renew that record every few seconds. Before a worker
+-- claims anything on a new connection, it compares its server with the record. If the two do not match, the
+-- installation is held: nothing begins until an operator has checked and released it.
 
 -- A managed server may hide its identity, so an unknown value (null) never counts as a difference. The timeline is read
--- from the current position in the WAL, because the first checkpoint after a promotion, which would also show it, comes
--- late.
+-- from the current position in the WAL. The control file would not show a new timeline until the first checkpoint after
+-- the promotion.
 create or replace function pgsched_internal.this_server() returns pgsched_internal.fleet
   language plpgsql volatile as $$
 declare
@@ -35,12 +35,12 @@ comment on function pgsched_internal.has_target()
   is 'True if the server was started to recover to a target, such as a point in time.';
 
 -- Another server or database is always a copy. A new timeline means a promoted standby if workers were active a moment
--- before, and otherwise a recovery to a point in the past. If the server followed no primary, a new timeline also means
--- a recovery, unless this worker knows that nothing it saw is missing. If the server was restarted after the workers
--- had shut down cleanly, the database is unchanged. If they had not shut down cleanly, either the power failed or this
--- is a copy of a disk. In a copy, a worker that was on the original finds that renewals are missing. If the server was
--- not restarted, then either the workers were away or the clock was set. This is why the record includes the start time
--- of the server, which does not change when the clock is set later.
+-- before; if not, it means a recovery to a point in the past. If the server followed no primary, a new timeline also
+-- means a recovery, unless this worker knows that nothing it saw is missing. If the server was restarted after the
+-- workers had shut down cleanly, the database is unchanged. If the workers had not shut down cleanly, either the power
+-- failed or this is a copy of a disk. In a copy, a worker that was on the original finds that renewals are missing. If
+-- the server was not restarted, either the workers were away or the clock was set. To tell, the record includes the
+-- start time of the server, which does not change when the clock is set later.
 create or replace function pgsched_internal.why_hold(
   was pgsched_internal.fleet, here pgsched_internal.fleet, rules pgsched.installation, left_in_order boolean, followed boolean, known bigint
 ) returns text language sql immutable as $$
@@ -67,7 +67,7 @@ comment on function pgsched_internal.why_hold(pgsched_internal.fleet, pgsched_in
 that they are on now (here); null if it may continue. known is the number of renewals that the worker last saw, if any;
 a crash may lose the last renewal, because commits can be asynchronous.';
 
--- Consumers do not write the record, because they could keep it locked. They only check whether a worker that started
+-- Consumers do not write the record, because they could keep it locked. They check only whether a worker that started
 -- now would hold the installation.
 create or replace function pgsched_internal.is_elsewhere() returns boolean language plpgsql stable as $$
 declare
@@ -136,8 +136,8 @@ create or replace function pgsched_internal.note_server(here pgsched_internal.fl
   returning f.renewals
 $$;
 comment on function pgsched_internal.note_server(pgsched_internal.fleet, bigint)
-  is 'Records the server that workers are on now, and adds to the number of renewals. After a past state has been
-accepted, adds enough to exceed any number that a worker has seen.';
+  is 'Records the server that workers are on now, and adds to the number of renewals. After an operator has accepted a
+past state, adds enough to exceed any number that a worker has seen.';
 
 create or replace function pgsched_internal.set_installation_paused(paused boolean, note text) returns boolean language plpgsql volatile as $$
 begin
@@ -178,5 +178,5 @@ begin
   return moved;
 end $$;
 comment on function pgsched_internal.spread_overdue(smallint, timestamptz, timestamptz, interval, integer)
-  is 'Moves the waiting executions of a partition that are overdue at due_by, up to a limit, to new instants: the first
-execution to begins, and each further one to the interval apart after the previous one. Returns how many it moved.';
+  is 'Moves the waiting executions of a partition that are overdue at due_by, up to a limit. begins is the new instant
+of the first execution, and apart is the interval between two executions. Returns how many it moved.';

@@ -1,7 +1,6 @@
--- A digest of each database object of pgsched, by its kind and name, so that manual changes can be detected. Three
--- things are left out: partitions and watches, because they come and go with days and queues; the rights of roles that
--- are not pgsched's; and parentheses, because those of an expression change when a dump is restored. Reads catalogues
--- and locks nothing.
+-- A digest of each database object of pgsched, by its kind and name, so that manual changes can be detected. Partitions
+-- and watches are left out, because they come and go with days and queues. Parentheses are left out, because restoring
+-- a dump changes those of expressions. The rights of roles that are not pgsched's are also left out. Locks nothing.
 create or replace function pgsched_internal.catalogue() returns jsonb language sql stable set search_path = pg_catalog, pg_temp as $$
   with ours as (
     select n.oid, n.nspname as name from pg_namespace n where n.nspname in ('pgsched', 'pgsched_internal')

@@ -50,7 +50,7 @@ begin
   return true;
 end $$;
 comment on function pgsched.drop_secret(text, text, text)
-  is 'Deletes a client''s secret; false if there was none. From then on, attempts that refer to the secret fail and are
+  is 'Deletes a client''s secret; false if there was none. Attempts that still refer to the secret fail and are
 retried.';
 
 create or replace function pgsched.secrets(client text, out name text, out created_at timestamptz, out updated_at timestamptz, out hosts text[]) returns setof record
@@ -91,5 +91,5 @@ create or replace function pgsched_internal.sealed_with() returns table (head by
    group by found.head
 $$;
 comment on function pgsched_internal.sealed_with()
-  is 'The keys that secrets are sealed with, by their identifying bytes, and the number of secrets for each key. Reads
-at most about 100,000 secrets.';
+  is 'The identifying bytes of each key that secrets are sealed with, and the number of these secrets. Reads at most
+about 100,000 secrets.';

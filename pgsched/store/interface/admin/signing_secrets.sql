@@ -58,8 +58,8 @@ create or replace function pgsched.signing_secrets(client text, out hint text, o
    order by s.valid_until desc nulls first
 $$;
 comment on function pgsched.signing_secrets(text)
-  is 'A client''s valid signing secrets, newest first. Each is shown by its last four characters; former secrets also
-have the instant until which they are valid. Empty if the session does not act for the client.';
+  is 'A client''s valid signing secrets, newest first: the last four characters of each and, for former secrets, the
+instant until which they are valid. Empty if the session does not act for the client.';
 
 create or replace trigger signing_secrets_changed after insert or update or delete on pgsched_internal.signing_secrets
   for each statement execute function pgsched_internal.workers_told('clients');

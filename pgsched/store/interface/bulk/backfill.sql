@@ -1,5 +1,4 @@
--- Backfills: bulk operations that run a past range of a job's instants. Workers compute the instants and plan a row for
--- each.
+-- Backfills: bulk operations that run past instants of a job. Workers compute the instants and plan a row for each.
 
 create or replace function pgsched_internal.check_backfill(filter jsonb, locks boolean) returns text language plpgsql volatile as $$
 declare

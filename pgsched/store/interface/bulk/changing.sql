@@ -95,12 +95,12 @@ begin
   return outcome;
 end $$;
 comment on function pgsched_internal.change_or_come_back(pgsched.bulk_operations, uuid, timestamptz, smallint, boolean)
-  is 'Changes one row of a bulk operation. If the row is locked, records it, to try again later. Returns done, skipped,
-failed or locked, or full if the queue of the row is full. again is true if the row was recorded before.';
+  is 'Changes one row of a bulk operation, or records a locked row so that it is tried again later. Returns done,
+skipped, failed, locked, or full if the row''s queue is full. again is true if the row was recorded before.';
 
--- The query first returns a few of the rows that were locked when it was their turn, and then the next rows. The next
--- executions are read from one partition only. Rows are read while they are processed. If a chunk stops early, the next
--- chunk reads the remaining rows.
+-- The query first returns a few of the rows that were locked before, and then the next rows. The next executions are
+-- read from one partition only. Rows are read while they are processed. If a chunk stops early, the next chunk reads
+-- the remaining rows.
 create or replace function pgsched_internal.next_of_many(asked pgsched.bulk_operations) returns text language sql stable as $$
   select '(select r.id, r.finished_at, r.partition, true as named, true as again from pgsched_internal.rows_to_come_back_to r'
          ' where r.operation_id = $1 order by r.tried_at limit 10) union all '

@@ -1,6 +1,6 @@
 -- Counts the things that a filter names, within a time limit.
 
--- Counts each partition in a block that is rolled back, so that the partition does not stay locked.
+-- Each partition is counted in a block that is rolled back, so that the partition does not stay locked.
 create or replace function pgsched_internal.count_executions(
   filter jsonb, clients text[], until timestamptz, out matched bigint, out complete boolean
 ) language plpgsql volatile set enable_sort = off as $$

@@ -1,7 +1,7 @@
 -- The things that bulk operations change: live executions, dead letters, instants of a job, or jobs, as named by a
--- filter. They are read in the order of their ids, a limited number at a time. So no statement takes long or locks more
--- than it processes, however many things there are. The functions that read them forbid sorting, because with outdated
--- statistics PostgreSQL would read and sort all dead letters for each chunk.
+-- filter. These things are read in the order of their ids, a limited number at a time, so that no statement takes long
+-- or locks more than it processes. The functions that read them forbid sorting, because with outdated statistics
+-- PostgreSQL would read and sort all dead letters for each chunk.
 
 create or replace function pgsched_internal.check_filter_members(filter jsonb, things text, known text[]) returns boolean
   language plpgsql immutable parallel safe as $$

@@ -1,14 +1,13 @@
--- Lets a batch continue without the row that makes it fail. pgsched.store.core.culprits and
--- pgsched.store.live.parked_rows do the same for workers.
+-- Lets a batch continue without the row that makes it fail. pgsched.store.core.culprits does the same for workers.
 
 create or replace function pgsched_internal.is_a_lock(state text) returns boolean language sql immutable parallel safe
   return state in ('55P03', '40001', '40P01');
 comment on function pgsched_internal.is_a_lock(text)
   is 'True if an SQLSTATE means a conflict with another transaction, so that a retry a moment later may succeed.';
 
--- The classes cover data errors, constraint violations, exceeded program limits, errors raised in functions, pgsched's
--- own errors, corruption, and conflicts with other transactions over a row. Connection errors, missing privileges,
--- unknown names, lack of disk space or memory, and shutdown are left out, because no single row causes them.
+-- A single row can cause data errors, constraint violations, exceeded program limits, errors raised in functions,
+-- pgsched's own errors, corruption, and conflicts with other transactions over a row. Other errors, such as lost
+-- connections, missing privileges and lack of memory, are not caused by a single row.
 create or replace function pgsched_internal.is_of_a_row(state text) returns boolean language sql immutable parallel safe
   return left(state, 2) in ('21', '22', '23', '27', '2F', '38', '39', '40', '44', '54', 'P0', 'PS', 'XX') or pgsched_internal.is_a_lock(state);
 comment on function pgsched_internal.is_of_a_row(text)
@@ -26,11 +25,11 @@ begin
   perform pgsched_internal.end_execution(gone, 'failed', bury.reason, lets_next => true);
 end $$;
 comment on function pgsched_internal.bury(smallint, uuid, text)
-  is 'Ends a locked execution as failed and drops its contents. Used when the execution cannot even be held.';
+  is 'Ends a locked execution as failed and drops its contents. For an execution that cannot even be held.';
 
 -- Does not read the row's contents, and does not count the attempt. If with_job is true, the job of a planned row
--- becomes invalid, unless another transaction has locked the job. In that case, the job has no next row until the sweep
--- repairs it. A row that has already run does not affect its job, because the next row exists.
+-- becomes invalid, unless another transaction has locked the job. If the job is locked, it has no next row until the
+-- sweep repairs the job. A row that has already run does not affect its job, because the next row exists.
 create or replace function pgsched_internal.set_aside(partition smallint, id uuid, reason text, with_job boolean default false)
   returns void language plpgsql volatile as $$
 declare

@@ -1,18 +1,18 @@
 -- Functions used by defaults and CHECK constraints. They raise errors rather than return false, so that the error for a
--- rejected row says what to write instead. Some of them are evaluated with the rights of the inserting or reading role.
--- Each of these either pins its search path, or has its names resolved when it is created (`return …`); otherwise, a
--- client could redefine one of our operators.
+-- rejected row says what to write instead. Some of them run with the rights of the inserting or reading role. To keep a
+-- client from redefining one of our operators, each of these functions either pins its search path or has its names
+-- resolved when it is created (`return …`).
 
 create or replace function pgsched.now() returns timestamptz
   language sql stable parallel safe return pg_catalog.now();
 comment on function pgsched.now() is 'The time that all scheduling uses: the start of the current transaction.';
 
 -- A version 7 UUID (RFC 9562) with a fraction of the millisecond (method 3 of the RFC). Ids sort by the microsecond of
--- creation, so new rows share the right edge of their index, and the rows of one session keep their insertion order.
--- The id is built from random(), which is seeded once per session, because an id must be unique but need not be secret.
--- A server without OpenSSL opens /dev/urandom for each call of gen_random_uuid() or uuidv7(), which costs seven times
--- as much. The function is a single expression, so an insert inlines it. The leading digit is 0 until the year 2527.
--- The first of the 62 random bits is 0; new_id_in sets it to 1.
+-- creation, so new rows share the right edge of their index, and the rows of one session keep their insertion order. An
+-- id must be unique but need not be secret, so random() is good enough. gen_random_uuid() and uuidv7() cost seven times
+-- as much on a server without OpenSSL, because each call opens /dev/urandom. The function is a single expression, so an
+-- insert inlines it. The leading digit is 0 until the year 2527. The first of the 62 random bits is 0; new_id_in sets
+-- it to 1.
 create or replace function pgsched_internal.new_id() returns uuid language sql volatile parallel safe
   return ('0' || overlay(to_hex((date_part('epoch', clock_timestamp()) * 4096000)::bigint) placing '7' from 12 for 0)
     || to_hex(-9223372036854775808 | (random() * 2305843009213693440)::bigint))::uuid;

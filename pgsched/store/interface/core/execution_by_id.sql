@@ -1,10 +1,10 @@
--- Finds an execution by its id alone. A lock on each searched partition would last until the caller's transaction ends,
--- and all sessions share one lock table. So a search of several partitions runs in blocks that are rolled back, which
--- releases its locks. The ids that pgsched makes say which partition to search first.
+-- Finds an execution by its id alone. All sessions share one lock table, and a lock on each searched partition would
+-- last until the caller's transaction ends. So a search of several partitions runs in blocks that are rolled back,
+-- which releases the locks. The ids that pgsched makes say which partition to search first.
 
--- After a session has run a statement five times, PostgreSQL also makes a plan for all partitions, to see whether it
--- can cache that plan, and planning takes locks. So every statement that a client's call runs on executions or history
--- is planned for its values each time (plan_cache_mode). PostgreSQL would choose that plan anyway.
+-- After a session has run a statement five times, PostgreSQL considers caching a plan for all partitions, and making
+-- that plan locks them all. So every statement that a client's call runs on executions or history is planned for its
+-- values each time (plan_cache_mode). PostgreSQL would choose the plan for the values anyway.
 
 -- Like pgsched_internal.new_id(), but the first of the 62 random bits is 1, and the next fifteen hold the partition.
 create or replace function pgsched_internal.new_id_in(partition smallint) returns uuid language sql volatile parallel safe
@@ -20,8 +20,8 @@ $$;
 comment on function pgsched_internal.partition_in(uuid)
   is 'The partition that an id carries, or null. Only a hint: an id from elsewhere may seem to carry a partition.';
 
--- History is searched one week at a time. The weeks that most likely contain the row come first: those from the instant
--- forward to now, then those before the instant. For the instant infinity, the search goes back from now.
+-- History is searched one week at a time. The search goes forward from the instant to now, and then back from the
+-- instant, because that order most likely finds the row soon. For the instant infinity, the search goes back from now.
 create or replace function pgsched_internal.weeks_of_history(since timestamptz) returns table (low timestamptz, high timestamptz)
   language plpgsql stable as $$
 declare
@@ -92,9 +92,9 @@ end $$;
 comment on function pgsched_internal.last_under(text, text)
   is 'The id of the execution that most recently ended under a key, however long ago; null if history has none.';
 
--- Uses the partition's own table, so that an id is always looked up in the index on ids, even if the statistics claim
--- that there are few rows. If that table is missing or belongs to another role, uses the parent table and a condition
--- on the partition.
+-- Names the partition's own table, so that an id is always looked up in the index on ids, even if the statistics claim
+-- that there are few rows. If that table is missing or belongs to another role, names the parent table and adds a
+-- condition on the partition.
 create or replace function pgsched_internal.in_partition(partition smallint, change text default '') returns text language sql stable as $$
   select case when has_table_privilege(to_regclass('pgsched_internal.executions_' || partition), 'UPDATE')
               then format('pgsched_internal.executions_%s e %s where', partition, change)
@@ -118,8 +118,8 @@ end $$;
 comment on function pgsched_internal.live_execution(smallint, uuid)
   is 'The waiting or running execution with this id in a partition, or null. Locks no row.';
 
--- If the id carries a partition, looks there and in history before it searches all partitions. If the row moves to
--- history in the meantime, the callers find it, because they search history next.
+-- If the id carries a partition, that partition and history are searched before all other partitions. If the row moves
+-- to history in the meantime, the callers find the row, because they search history next.
 create or replace function pgsched_internal.partition_with(id uuid) returns smallint language plpgsql volatile as $$
 declare
   likely constant smallint := pgsched_internal.partition_in(id);
@@ -147,9 +147,9 @@ end $$;
 comment on function pgsched_internal.partition_with(uuid)
   is 'The partition in which an execution lives; null if it is not live.';
 
--- If a row is claimed after it was read but before it is locked, PostgreSQL keeps the lock although the row no longer
--- meets the condition. So this function first skips a row that another transaction has locked. It then waits for that
--- lock in a block that is rolled back, and tries again.
+-- If a row is claimed between being read and being locked, PostgreSQL keeps the lock although the row no longer meets
+-- the condition. So this function first skips a row that another transaction has locked. The function then waits for
+-- the lock in a block that is rolled back, and tries again.
 create or replace function pgsched_internal.lock_waiting(partition smallint, id uuid) returns pgsched.executions
   language plpgsql volatile as $$
 declare
@@ -175,9 +175,9 @@ comment on function pgsched_internal.lock_waiting(smallint, uuid)
   is 'Locks and returns a waiting execution, after waiting for any transaction that has locked it. Returns null, and
 locks nothing, if the execution is running or has ended.';
 
--- Claims look less than a second ahead. The comparison is with the clock, not with the start of the caller's
--- transaction. An execution that begins before its worker can be notified counts as running; otherwise, it could run
--- both before and after the change.
+-- Executions are claimed less than a second ahead, so the instant is compared with the clock, not with the start of the
+-- caller's transaction. An execution that begins before its worker can be notified counts as running. If it did not, it
+-- could run both before and after the change.
 create or replace function pgsched_internal.is_ahead(there pgsched.executions) returns boolean language sql volatile as $$
   select coalesce(there.lease_owner is not null and there.fire_at - (pgsched.now() + (clock_timestamp() - now())) between interval '50 ms' and interval '1 second', false)
 $$;

@@ -1,5 +1,4 @@
--- The options of an execution: how it is delivered and retried, and which targets are notified of its outcome. They are
--- checked only here; domain/execution_options.py decodes them.
+-- Checks the options of an execution: how it is delivered and retried, and which targets are notified of its outcome.
 
 create or replace function pgsched_internal.is_secret_ref(given jsonb) returns boolean
   language sql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
@@ -11,7 +10,7 @@ comment on function pgsched_internal.is_secret_ref(jsonb)
   is 'True for a reference to a secret, such as {"secret": "shop-token", "prefix": "Bearer "}.';
 
 -- Rejects headers that pgsched sets itself, that belong to the connection, or that HTTP does not allow.
--- domain/headers.py checks the headers again once it has filled in their secrets.
+-- domain/headers.py checks the headers again with their secrets filled in.
 create or replace function pgsched_internal.check_headers(headers jsonb) returns boolean
   language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 declare

@@ -1,7 +1,6 @@
 -- Limits on JSON values: their length as text, their depth, and the number of digits of their numbers.
 
--- Collects the numbers in an array, because jsonb_path_query shifts all of its remaining results each time it returns
--- one.
+-- Collects the numbers in an array, because jsonb_path_query moves all remaining results each time it returns a result.
 create or replace function pgsched_internal.numbers_in(value jsonb) returns setof jsonb language sql immutable parallel safe as $$
   select * from jsonb_array_elements(jsonb_path_query_array(value, 'strict $.** ? (@.type() == "number")'))
 $$;
@@ -17,11 +16,11 @@ create or replace function pgsched_internal.digits_in(value jsonb) returns bigin
             from pgsched_internal.numbers_in(value) as found offset 0) n
 $$;
 comment on function pgsched_internal.digits_in(jsonb)
-  is 'A lower bound on the length of a value''s numbers as text; at most four characters too low for each number.';
+  is 'A lower bound on the length of a value''s numbers as text, at most four characters too low per number.';
 
--- The text of a value has at least a quarter as many bytes as its jsonb, so a value of more than four times the limit
--- is rejected at once. Otherwise, the numbers are scanned only if the value has more than 20 kB, or more than 2 kB and
--- a number of at least 1e1000. In all other cases, writing the text takes less time than the scan.
+-- The text of a value has at least a quarter as many bytes as its jsonb, so a jsonb of more than four times the limit
+-- is rejected at once. In a smaller value, the numbers are scanned only if the value has more than 20 kB, or more than
+-- 2 kB and a number of at least 1e1000. In all other cases, writing the text is faster than the scan.
 create or replace function pgsched_internal.written_out(value jsonb, most integer) returns text
   language plpgsql immutable parallel safe as $$
 declare

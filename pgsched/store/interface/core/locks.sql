@@ -1,5 +1,5 @@
--- Locks for workers and for operators' functions. They are rows of private tables, which no client may touch. Advisory
--- locks are unsuitable: anyone who can connect can take one, and their keys are visible to everyone.
+-- Locks for workers and for operators' functions. The locks are rows of private tables, which no client may touch.
+-- Advisory locks are unsuitable: anyone who can connect can see their keys and take them.
 
 create or replace function pgsched_internal.try_lock(name text) returns boolean language plpgsql volatile as $$
 begin
@@ -28,9 +28,9 @@ begin
   end;
 end $$;
 comment on function pgsched_internal.try_orderings(smallint[])
-  is 'Locks the orderings of these partitions, so that only this transaction decides whose turn it is there. Leaves out
-partitions that another transaction keeps locked for more than a moment, and returns the others. Only for workers: a
-client''s transaction never takes these locks.';
+  is 'Locks the orderings of these partitions, so that only this transaction decides whose turn it is there. Returns the
+partitions that it locked: all except those that another transaction keeps locked for more than a moment. Only for
+workers: a client''s transaction never takes these locks.';
 
 -- An operator may have changed a gate in a transaction that is still open.
 create or replace function pgsched_internal.try_gates(names text[]) returns text[] language plpgsql volatile set lock_timeout = '50ms' as $$

@@ -1,5 +1,5 @@
 -- The partition of a row, and the queue of a partition. Most of these functions are a single expression, which the
--- calling statement inlines: this costs some planning time, and nothing once the plan is cached.
+-- calling statement inlines. Inlining costs some planning time, and nothing once the plan is cached.
 
 create or replace function pgsched_internal.first_partition_of(partition integer) returns smallint language sql immutable parallel safe
   return (partition & ~(pgsched_internal.partitions_per_queue() - 1))::smallint;

@@ -19,7 +19,7 @@ begin
   return host(inner_text::inet) = inner_text;  -- PostgreSQL writes addresses mapped to IPv4 with dots
 end $$;
 comment on function pgsched_internal.is_only_form(text)
-  is 'True if a host (without a port) is a name, or is an address as PostgreSQL writes it.';
+  is 'True if a host (without a port) is a name, or an address in the form in which PostgreSQL writes it.';
 
 create or replace function pgsched_internal.canonical_host(host text) returns text language sql immutable parallel safe
   return regexp_replace(regexp_replace(lower(host), '[.]?(:0*(80|443))?$', ''), '[.]?:0*([1-9][0-9]*)$', E':\\1');

@@ -1,9 +1,9 @@
 -- Dead letters: executions that have ended as failed. They are in history and, once their day of history has been
 -- dropped, in kept_dead_letters. A dead letter is open until it is replayed or discarded. Replaying and discarding lock
--- the row first, so that a second call sees what the first has done. These functions check the role that the session
--- acts as, and run with their owner's rights, because no client may change history.
+-- the row first, so that a second call sees what the first did. These functions check the role that the session acts
+-- as, and run with their owner's rights, because no client may change history.
 
--- The filter on the status is outside the union, so that each half is read in the order of its ids, by its own index.
+-- The filter on the status is outside the union, so that each half is read in order of id, by its own index.
 create or replace view pgsched.dead_letters with (security_invoker = true) as
 select d.id, d.client_id, d.key, d.job_id, q.name as queue, d.target, pgsched_internal.target_host(d.target) as host, d.payload, d.options,
        d.ordering_key, d.scheduled_for, d.created_at, d.finished_at, d.attempt, d.status_code, d.reason,
@@ -61,8 +61,7 @@ begin
 end $$;
 comment on function pgsched_internal.lock_dead_letter(uuid, boolean)
   is 'Locks a dead letter that has not expired, if the session acts for its client. If or_dependent is true, also
-accepts an execution that was skipped because an execution that it waited for did not succeed. Raises PS010 or PS011
-otherwise.';
+accepts an execution that was skipped because another execution did not succeed. Raises PS010 or PS011 otherwise.';
 
 create or replace function pgsched_internal.unblock_after(ids uuid[]) returns void language plpgsql volatile as $$
 declare
@@ -121,9 +120,9 @@ comment on function pgsched_internal.superseded_by(pgsched.history)
   is 'The id of an execution under the same key, or for the same instant of the job, that is waiting or running or has
 succeeded since the failure; null if there is none.';
 
--- The replay keeps the nominal instant, which its work may depend on. That instant is long past, so options that limit
--- the age of an execution are left out, and a plan of 0 turns off the client's defaults for these options. The replay
--- belongs to no job: the job's runs neither wait for it nor end it.
+-- The replay keeps the nominal instant, which its work may depend on. The nominal instant is long past, so options that
+-- limit the age of an execution are left out, and a plan of 0 turns off the client's defaults for these options. The
+-- replay belongs to no job: the job's runs neither wait for it nor end it.
 create or replace function pgsched_internal.revive(
   letter pgsched.history, fire_at timestamptz, target text, payload jsonb, options jsonb, actor text
 ) returns uuid language plpgsql volatile as $$
@@ -145,9 +144,9 @@ begin
     perform pgsched_internal.check_body(coalesce(revive.payload, letter.payload), coalesce(revive.options, letter.options) -> 'body');
   end if;
   if letter.ordering_key is not null then
-    -- The replay must also precede executions of the same instant that came after the original. These are ordered by
-    -- id, so the new id begins with the same time as the original. Making the replay the head of its key here would
-    -- block workers until this transaction ends.
+    -- The replay must also precede executions of the same instant that came after the original. Executions of one
+    -- instant are ordered by id, so the new id begins with the same time as the original. Making the replay the head of
+    -- its key here would block workers until this transaction ends.
     new_id := overlay(new_id::text placing left(letter.id::text, 14) from 1 for 14);
   end if;
   if held.id is not null then
@@ -213,11 +212,10 @@ begin
 end $$;
 comment on function pgsched.replay(uuid, text, jsonb, jsonb, text, text)
   is 'Runs a dead letter again as a new execution, and returns the new id. A target, payload or options that are given
-replace those of the dead letter. Also runs an execution that was skipped because an execution that it waited for did
-not succeed, provided that the latter has been replayed. If called again, returns the same id, unless the new execution
-has failed, too. Raises PS001 if the target does not fit the queue, and PS010 for an unknown id. Raises PS011 if the
-execution has not failed, was discarded or has expired, if its queue was dropped, or if its work is under way or has
-been done since.';
+replace those of the dead letter. Also runs an execution that was skipped because another execution did not succeed,
+provided that the other has been replayed. A second call returns the same id, unless the new execution has failed, too.
+Raises PS001 if the target does not fit the queue, and PS010 for an unknown id. Raises PS011 if the execution has not
+failed, was discarded or has expired, if its queue was dropped, or if its work is under way or has been done since.';
 
 create or replace function pgsched.discard(id uuid, note text default null, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$

@@ -1,8 +1,8 @@
 -- Executions that wait for others. A waiting execution is held; its rows in pgsched.dependencies record which
--- executions it waits for. Each execution waited for is marked as awaited, and keeps the mark in history, where
--- dependents.sql finds it. Locks are always taken in the same order: first the waiting execution; then the executions
--- it waits for, except running ones, by partition and id, as settling does; then the dependencies. A partition's
--- ordering is never locked (see gates/ordering.sql), because workers lock it after their rows.
+-- executions it waits for. The executions that it waits for are marked as awaited, and keep the mark in history, where
+-- dependents.sql finds it. Locks are always taken in the same order. The waiting execution comes first. The executions
+-- that it waits for, except running ones, follow by partition and id, as in settling. The dependencies come last. A
+-- partition's ordering is never locked (see gates/ordering.sql), because workers lock it after their rows.
 
 create or replace function pgsched_internal.check_after(after text[], after_outcome text, on_conflict text, recurrence text) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -58,8 +58,8 @@ begin
   return found_id;
 end $$;
 comment on function pgsched_internal.find_execution(text, text)
-  is 'The id of a client''s execution, given its id or key: the live one, or otherwise the one that ended last. Raises
-PS010 if there is none, and PS011 for a job.';
+  is 'The id of a client''s execution, given its id or key: the live execution or, if there is none, the last that
+ended. Raises PS010 if there is none, and PS011 for a job.';
 
 create or replace function pgsched_internal.check_no_circle(execution_id uuid, after_id uuid) returns boolean
   language plpgsql volatile as $$
@@ -75,10 +75,10 @@ comment on function pgsched_internal.check_no_circle(uuid, uuid)
   is 'True if a new dependency would not make an execution wait for itself, directly or through others; raises PS011
 otherwise.';
 
--- A waiting execution is locked and marked, so its end has to wait for this transaction and then finds the mark. The
--- update is HOT, because no index of live rows contains awaited. A running execution is normally not locked, because
--- its settlement must not wait. Instead, a note is left, and workers later mark the execution, or its row in history. A
--- running execution is locked only if history would not record its end.
+-- A waiting execution is locked and marked, so its end waits for this transaction and finds the mark. The update is
+-- HOT, because no index of live rows contains awaited. The settlement of a running execution must not wait, so a
+-- running execution is locked only if history would not record its end. In all other cases, a note is left, and workers
+-- later mark the execution, or its row in history.
 create or replace function pgsched_internal.mark_awaited(execution_id uuid, after_id uuid, client text) returns boolean
   language plpgsql volatile as $$
 declare
@@ -133,9 +133,9 @@ comment on function pgsched_internal.mark_ends(integer)
   is 'Marks executions as awaited, up to a limit, if they were running when their dependents were scheduled. If an
 execution has ended, marks its row in history.';
 
--- A new dependency can close a circle only if some execution already waits for the dependent one. Only then is a circle
--- searched for, by one transaction per client at a time, because two concurrent transactions would not see each other's
--- dependencies.
+-- A new dependency can close a circle only if some execution already waits for the dependent one, so a circle is
+-- searched for only in that case. Only one transaction per client searches at a time, because two concurrent
+-- transactions would not see each other's dependencies.
 create or replace function pgsched_internal.wait_for(
   execution_id uuid, after_id uuid, outcome text default 'success', delay interval default null
 ) returns boolean language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
@@ -166,9 +166,9 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.wait_for(uuid, uuid, text, interval)
-  is 'Makes a held execution (fire_at infinity) wait for another execution of its client until the other has succeeded
-(or, with the outcome any, has ended) and the delay after that has passed. Returns false, and changes nothing, if the
-other has already ended.';
+  is 'Makes a held execution (fire_at infinity) wait until another execution of its client has succeeded (or, with the
+outcome any, has ended) and the delay has passed. Returns false, and changes nothing, if the other execution has already
+ended.';
 
 create or replace function pgsched_internal.forget_dependencies(execution_id uuid) returns void
   language sql volatile as $$
@@ -213,7 +213,7 @@ begin
 end $$;
 comment on function pgsched_internal.hold_for(smallint, uuid, jsonb, timestamptz)
   is 'Makes an execution of the caller wait until each of the others has the required outcome. If all of them already
-have it, the execution fires at the given instant. Returns true if the execution waits.';
+have that outcome, the execution fires at the given instant. Returns true if the execution waits.';
 
 create or replace function pgsched_internal.schedule_after(
   target text, payload jsonb, fire_at timestamptz, client text, key text, ordering_key text, queue text, options jsonb,

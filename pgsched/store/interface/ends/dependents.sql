@@ -52,8 +52,8 @@ end $$;
 comment on function pgsched_internal.fire_dependents(uuid[])
   is 'Of these held executions, releases those that no longer wait for anything. Returns their ids.';
 
--- An end may have any number of dependents, so a limited number is read at a time, in order of id, no matter what
--- happens to them. Dependents that another transaction has locked do not delay the others.
+-- An end may have any number of dependents, so a limited number is read at a time, in order of id. Dependents that
+-- another transaction has locked do not delay the others.
 create or replace function pgsched_internal.dependents_of(ids uuid[], behind uuid, most integer, out dependents uuid[], out reached integer)
   language plpgsql stable as $$
 begin
@@ -72,10 +72,10 @@ comment on function pgsched_internal.dependents_of(uuid[], uuid, integer)
   is 'The first executions that wait for these ends, up to a limit, and the index of the last end that was checked. For
 the first end, only executions with ids after behind are returned.';
 
--- Locks the waiting rows, except those that another transaction has locked; their dependencies stay open for a later
--- pass. A later statement reads what the rows still wait for. So if two concurrent transactions record ends, the second
--- sees the end recorded by the first. An end affects only executions of its own client. An end without a client (null)
--- stands in for a missing execution, and affects executions of any client.
+-- Locks the waiting rows. The dependencies of rows that another transaction has locked stay open for a later pass. What
+-- the rows still wait for is read by a later statement, so that the second of two concurrent transactions sees the end
+-- that the first recorded. An end affects only executions of its own client. An end without a client (null) stands in
+-- for a missing execution, and affects executions of any client.
 create or replace function pgsched_internal.note_ends(
   ids uuid[], statuses pgsched.execution_status[], ends timestamptz[], clients text[], dependents uuid[]
 ) returns integer language plpgsql volatile as $$
@@ -180,13 +180,13 @@ begin
   get diagnostics noted = row_count;
 end $$;
 comment on function pgsched_internal.release_dependents(integer, uuid, uuid, integer)
-  is 'Releases or skips the dependents of executions that have ended. Checks a limited number of ends (most) and of
-their dependents (width). To continue, pass in the last end that was checked (after) and, if it may have further
-dependents, the last of its dependents that was checked (behind). Returns how many ends were recorded for all of their
-dependents, how many dependents were released or skipped, and where to continue if there may be more.';
+  is 'Releases or skips the dependents of executions that have ended. most limits the number of ends that are checked,
+and width the number of their dependents. To continue, pass in the last end that was checked (after) and, if that end
+may have further dependents, the last of them that was checked (behind). Returns how many ends were recorded for all of
+their dependents, how many dependents were released or skipped, and where to continue if there may be more.';
 
--- Finds most of the executions by reading each partition at most once. The ids of jobs' rows do not contain the
--- partition, so these rows are looked up in every partition. Each look-up is rolled back, so that no partition stays
+-- Most of the executions are found by reading each partition at most once. The ids of jobs' rows do not contain the
+-- partition, so these rows are searched for in every partition. Each search is rolled back, so that no partition stays
 -- locked.
 create or replace function pgsched_internal.not_found_at_once(ids uuid[]) returns uuid[] language plpgsql volatile as $$
 declare
@@ -213,10 +213,9 @@ end $$;
 comment on function pgsched_internal.not_found_at_once(uuid[])
   is 'Of these awaited executions, those that are neither live nor have an end in history that must still be recorded.';
 
--- An execution that was deleted by hand, or cancelled before its instant, leaves no end in history. A limited number of
--- awaited executions is checked at a time. One index probe finds the next awaited execution, however many dependents
--- each has. If an execution has more dependents than are processed at a time, the next call continues with that
--- execution.
+-- An execution that was deleted by hand, or cancelled before its instant, leaves no end in history. One index probe
+-- finds the next awaited execution, however many dependents each has. If an execution has more dependents than are
+-- processed at a time, the next call continues with that execution.
 create or replace function pgsched_internal.release_abandoned(most integer, after uuid, out decided integer, out read_to uuid)
   language plpgsql volatile as $$
 declare

@@ -1,6 +1,5 @@
--- Ends executions: writes what happens to the row of an execution, and does what follows from its end. Only plain
--- successes, from which nothing follows, are moved in batches by settle_succeeded.sql and settle_discarded.sql; a test
--- compares the two ways.
+-- Ends executions: writes them to history, and does what follows from the end. Plain successes, from which nothing
+-- follows, are instead moved in batches by settle_succeeded.sql and settle_discarded.sql; a test compares the two ways.
 
 create or replace function pgsched_internal.end_execution(
   ended pgsched.executions, status pgsched.execution_status, reason text default null, last_scheduled_for timestamptz default null,
@@ -37,8 +36,8 @@ comment on function pgsched_internal.end_execution(pgsched.executions, pgsched.e
   is 'Ends an execution whose row the caller has deleted: writes it to history, unless its client does not keep such
 ends, and does what follows from the end. Returns the status. For a run of a job, last_scheduled_for and instants
 describe the further instants that the end covers. begun is false if a claim counted an attempt that never began.
-lets_next is true if this call must also give the next execution of the ordering key its turn. began_at and
-seconds are the last attempt''s times, if they are known.';
+lets_next says whether to give the next execution of the ordering key its turn. began_at and seconds are the last
+attempt''s times, if they are known.';
 
 create or replace function pgsched_internal.follow_end(
   ended pgsched.executions, status pgsched.execution_status, reason text, status_code smallint, result jsonb, lets_next boolean

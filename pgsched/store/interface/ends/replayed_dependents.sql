@@ -23,7 +23,7 @@ end $$;
 comment on function pgsched_internal.last_replay(uuid)
   is 'The last replay in an execution''s chain of replays; the execution itself if it was not replayed.';
 
--- A replay that has ended and is not in history has succeeded, and its client keeps no history of successes.
+-- A replay that has ended but is not in history has succeeded: its client keeps no history of successes.
 create or replace function pgsched_internal.still_to_wait_for(letter pgsched.history) returns jsonb language plpgsql volatile as $$
 declare
   before record;
@@ -48,5 +48,5 @@ begin
   return waits;
 end $$;
 comment on function pgsched_internal.still_to_wait_for(pgsched.history)
-  is 'The executions that a skipped execution waited for and that have not ended, so its replay must wait for them too.
-Raises PS011 if one of the awaited executions has ended without success.';
+  is 'The executions that the replay of a skipped execution must wait for: those that the skipped one waited for and
+that have not ended. Raises PS011 if an execution that it waited for has ended without success.';

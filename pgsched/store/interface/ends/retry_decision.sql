@@ -1,5 +1,5 @@
--- Decides what happens to an execution after an attempt. Workers and consumers only report the attempt's outcome;
--- settling calls these functions to decide. If a lease ran out with its worker, live/reap.sql decides.
+-- Decides what happens to an execution after an attempt. Workers and consumers only report the attempt's outcome. If a
+-- lease ran out with its worker, live/reap.sql decides instead.
 
 create or replace function pgsched_internal.seconds_in(options jsonb, name text) returns double precision
   language sql immutable parallel safe as $$ select extract(epoch from pgsched_internal.length_of(options ->> name))::float8 $$;
@@ -60,11 +60,11 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.lateness(jsonb, integer, double precision)
-  is 'The status and the reason with which an execution ends if its attempt with this number may no longer start, age
-seconds after its instant; nulls if the attempt may start.';
+  is 'The status and the reason with which an execution ends because it is too late for the attempt with this number;
+nulls if the attempt may start. age is the number of seconds since the execution''s instant.';
 
--- drawn is a random number from 0 to 1 that spreads the wait; if it is null, there is no wait. Logarithms are compared
--- with the maximum, because the power itself could overflow.
+-- drawn is a random number from 0 to 1 that spreads the wait; null means no wait. Logarithms are compared with the
+-- maximum, because the power itself could overflow.
 create or replace function pgsched_internal.backoff(options jsonb, attempt integer, drawn double precision) returns double precision
   language plpgsql immutable parallel safe as $$
 declare
@@ -91,8 +91,8 @@ comment on function pgsched_internal.backoff(jsonb, integer, double precision)
 waits are spread at random by drawn (0 to 1).';
 
 -- If the options do not limit how long an execution can be postponed, a postponement to more than a week after its
--- instant counts as a failed attempt, because otherwise a handler could postpone forever. If drawn is null, there is no
--- backoff. The wait is a whole number of microseconds, so that a fraction cannot decide whether it exceeds a limit.
+-- instant counts as a failed attempt. Without this limit, a handler could postpone forever. If drawn is null, there is
+-- no backoff. The wait is a whole number of microseconds, so that a fraction cannot decide whether it exceeds a limit.
 create or replace function pgsched_internal.decide(
   outcome text, error text, retryable boolean, wait double precision, attempt integer, age double precision, own jsonb, client_id text,
   partition smallint, plan integer, drawn double precision default random(),
@@ -134,6 +134,6 @@ begin
 end $$;
 comment on function pgsched_internal.decide(text, text, boolean, double precision, integer, double precision, jsonb, text, smallint, integer,
                                             double precision)
-  is 'Decides what happens to an execution, age seconds after its instant, by the outcome of its attempt: failed;
-postponed, by the target; late, if it was too late to begin; or the status of a final end. Returns the new status, the
-number of seconds until the next attempt (null if the execution ends), and the reason.';
+  is 'Decides what happens to an execution by the outcome of its attempt: failed; postponed, by the target; late, if it
+was too late to begin; or the status of a final end. age is the number of seconds since the execution''s instant.
+Returns the new status, the number of seconds until the next attempt (null if the execution ends), and the reason.';

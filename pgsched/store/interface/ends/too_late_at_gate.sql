@@ -1,5 +1,5 @@
--- Ends executions whose time runs out while a gate holds them. Held executions are not claimed, so nothing else would
--- notice. An execution that is held because of an error waits until someone deals with it.
+-- Ends executions whose time runs out while a gate holds them. Nothing else would notice, because held executions are
+-- not claimed. An execution that is held because of an error waits until someone deals with it.
 
 create or replace function pgsched_internal.held_until(there pgsched.executions) returns timestamptz language sql stable parallel safe as $$
   select coalesce(there.start_at, there.scheduled_for, there.fire_at)
@@ -44,12 +44,12 @@ exception when others then
   return false;
 end $$;
 comment on function pgsched_internal.end_if_late(smallint, uuid)
-  is 'Ends an execution that a gate holds, if its time is over. True if it was ended. Null if its time is not over, or
-if it could not be ended and was held because of an error. False if another transaction has locked something that its
-end needs.';
+  is 'Ends an execution that a gate holds, if its time is over. True if the execution was ended, and false if another
+transaction has locked something that the end needs. Null if its time is not over, or if it could not be ended and was
+held because of an error.';
 
 -- If the end of one execution needs something that is locked, the other executions of its client wait for a later pass.
--- So no client can delay the others, however many executions it has.
+-- So no client can delay other clients, however many executions it has.
 create or replace function pgsched_internal.end_overdue(most integer) returns bigint language plpgsql volatile as $$
 declare
   waiting record;

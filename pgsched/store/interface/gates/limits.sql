@@ -74,10 +74,10 @@ begin
   return true;
 end $$;
 comment on function pgsched.set_limit(text, text, integer, interval, integer, integer, text)
-  is 'Limits the executions of a client, for a host, in a queue or under a key: at most rate of them begin in each
-period, of which burst may begin at once after a lull, and at most concurrency run at the same time. Replaces any
-existing limit. True if anything changed. Raises PS000 for invalid values, PS010 for an unknown queue, and PS011 for a
-queue that consumers pull from.';
+  is 'Limits the executions of a client, for a host, in a queue or under a key. rate is the maximum number that begin in
+each period, burst the number that may begin at once after a lull, and concurrency the maximum number that run at the
+same time. Replaces any existing limit. True if anything changed. Raises PS000 for invalid values, PS010 for an unknown
+queue, and PS011 for a queue that consumers pull from.';
 
 create or replace function pgsched.drop_limit(kind text, name text, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

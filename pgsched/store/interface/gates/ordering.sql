@@ -1,13 +1,12 @@
 -- Executions with the same ordering key are delivered one at a time, in the order of their instants and, for the same
--- instant, of their insertion. The first becomes the head of its key when a claim finds it. It stays the head until it
--- ends, across retries and lost workers. The executions behind it are held at the gate 'order', and each end gives the
--- next one its turn. An execution that waits for another (pgsched.dependencies) keeps its place, unless both have the
--- same key, because then neither would ever begin.
+-- instant, of their insertion. The first becomes the head of its key when a claim finds it, and stays the head until it
+-- ends, across retries and lost workers. The executions behind the head are held at the gate 'order', and each end
+-- gives the next execution its turn. An execution that waits for another (pgsched.dependencies) keeps its place. If
+-- both have the same key, the waiting execution gives up its place, because otherwise neither would ever begin.
 
--- Transactions of clients and of handlers do not lock a partition's ordering, because they would keep the lock until
--- they end, and meanwhile no one else could decide whose turn it is. Without the lock, an execution may be held behind
--- one that ends at the same moment. So a transaction that ends or holds an execution without the lock has the workers
--- check the turns.
+-- Transactions of clients and of handlers do not lock a partition's ordering, because until such a transaction ended,
+-- nobody else could decide whose turn it is. Without the lock, an execution may be held behind another that ends at the
+-- same moment. So a transaction that ends or holds an execution without the lock has the workers check the turns.
 
 -- Stops at the first execution with the same key, and does not search beyond it.
 create or replace function pgsched_internal.waits_for_own(partition smallint, id uuid) returns boolean language plpgsql stable as $$
@@ -38,8 +37,8 @@ end $$;
 comment on function pgsched_internal.is_of_key(smallint, uuid, text, text)
   is 'True if an execution has this ordering key and has not ended.';
 
--- The call of a cancelled execution may continue for a while. The execution's worker can prolong that time, and only
--- that worker may pass is_over.
+-- The call of a cancelled execution may continue for a while, and blocks its ordering key. The execution's worker can
+-- prolong the block, and only that worker may pass is_over.
 create or replace function pgsched_internal.is_blocked(partition smallint, client_id text, ordering_key text, is_over boolean default false)
   returns boolean language plpgsql volatile as $$
 begin

@@ -1,9 +1,9 @@
--- Sidelined targets and held clients: gates that are shut, so that nothing passes. Workers also shut the circuit
--- between a client and a host when the target fails.
+-- Sidelined targets and held clients: gates that are shut, so that nothing passes. Workers also shut a gate between a
+-- client and a host when the host fails.
 
 create or replace function pgsched_internal.shut_gate(gate text, until timestamptz, reason text) returns boolean
   language plpgsql volatile as $$
-begin  -- from this instant on, a host recovers gradually, but a circuit is probed first
+begin  -- after this instant, a host recovers gradually, but a circuit is probed first
   insert into pgsched_internal.gates as g (name, shut_until, recovers_from, reason)
   values (gate, until, case when gate like 'host:%' and isfinite(until) then until end, reason)
   on conflict on constraint gates_pkey do update set shut_until = excluded.shut_until, recovers_from = excluded.recovers_from, reason = excluded.reason,
@@ -53,7 +53,7 @@ begin
   return 'circuit:' || pgsched_internal.canonical_host(called) || path || ' ' || client;
 end $$;
 comment on function pgsched_internal.circuit_of(text, text)
-  is 'The gate between a client, or all clients, and a target host or one of its paths; raises PS000 for an invalid
+  is 'The gate between a client (or all clients) and a target host or a path of that host; raises PS000 for an invalid
 name.';
 
 create or replace function pgsched_internal.restore_target(gate text, host text, client text) returns boolean language plpgsql volatile as $$
