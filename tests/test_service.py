@@ -30,7 +30,7 @@ def fail(clock: Clock, seconds: float) -> None:
     raise ConnectionResetError
 
 
-def test_work_that_has_never_run_is_due_at_once(clock: Clock) -> None:
+def test_work_that_has_never_run_is_due_immediately(clock: Clock) -> None:
     assert DutyCycle(20).is_due
     assert DutyCycle(20).pause == 0.0
 
@@ -72,7 +72,7 @@ def test_slow_work_is_delayed_no_longer_than_the_given_maximum(clock: Clock) -> 
     assert cycle.pause == 14.0
 
 
-def test_unfinished_work_continues_without_the_minimum_interval(clock: Clock) -> None:
+def test_unfinished_work_does_not_wait_for_the_minimum_interval(clock: Clock) -> None:
     cycle = DutyCycle(20, every=60.0)
     worked(cycle, clock, 1.0)
     cycle.go_on()

@@ -89,7 +89,7 @@ async def test_dead_letters_are_replayed_and_discarded_in_bulk(api: httpx.AsyncC
     assert sorted(letter["state"] for letter in letters) == ["discarded", "open", "replayed", "replayed"]
 
 
-async def test_pausing_resuming_and_cancelling_jobs_in_bulk_finishes_at_once(api: httpx.AsyncClient) -> None:
+async def test_pausing_resuming_or_cancelling_jobs_in_bulk_finishes_immediately(api: httpx.AsyncClient) -> None:
     job = await create(api, schedule={"every": "1h"}, labels={"team": "a"})
     await create(api, schedule={"every": "1h"}, labels={"team": "b"})
     for action, state in (("pause", "paused"), ("resume", "active"), ("cancel_jobs", "cancelled")):

@@ -37,7 +37,7 @@ async def _told(client: httpx.AsyncClient, method: str, path: str, key: object) 
     return told | {"status": answer.status_code, "options": answer.headers.get("allow", "")}
 
 
-async def test_head_requests_are_answered_like_get_requests_without_a_body(
+async def test_a_head_response_matches_the_get_response_but_has_no_body(
     page: httpx.AsyncClient, page_app: Litestar, db: Connection
 ) -> None:
     key = make_key(db)
@@ -47,7 +47,7 @@ async def test_head_requests_are_answered_like_get_requests_without_a_body(
         assert await _told(page, "HEAD", path, key) == await _told(page, "GET", path, key), path
 
 
-async def test_a_head_request_without_a_session_redirects_like_get(
+async def test_a_head_request_without_a_session_is_redirected_like_a_get(
     page: httpx.AsyncClient, page_app: Litestar, db: Connection
 ) -> None:
     paths = _paths(page_app, db)

@@ -127,6 +127,6 @@ async def test_a_get_request_to_a_form_url_shows_an_error_page(page: httpx.Async
     assert (await page.get("/v1/jobs/cancel", headers=_READS)).headers["content-type"].startswith("application/problem")
 
 
-async def test_the_start_page_answers_head_without_a_body(page: httpx.AsyncClient) -> None:
+async def test_a_head_request_for_the_start_page_gets_a_200_and_no_body(page: httpx.AsyncClient) -> None:
     answer = await page.head("/")
     assert (answer.status_code, answer.content) == (200, b"")

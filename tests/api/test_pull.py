@@ -147,7 +147,9 @@ async def test_a_long_poll_gets_a_message_when_it_is_due(api: Api, db: Connectio
     assert len(await task) == 1
 
 
-async def test_a_long_poll_gets_a_message_without_a_notification(api: Api, db: Connection, waiting: Any) -> None:
+async def test_a_long_poll_gets_a_message_even_if_no_notification_arrives(
+    api: Api, db: Connection, waiting: Any
+) -> None:
     [task] = await waiting()
     db.execute("set pgsched.notify = off")
     put(db)

@@ -20,7 +20,7 @@ async def test_a_client_has_one_fair_share_across_all_its_api_keys() -> None:
         task.cancel()
 
 
-async def test_a_freed_slot_goes_to_the_client_using_the_fewest_slots() -> None:
+async def test_a_freed_slot_goes_to_the_client_that_uses_the_fewest_slots() -> None:
     shares = FairShares(2, 2)
     await shares.take(A)
     await shares.take(A)

@@ -52,7 +52,7 @@ def db(module_url: str) -> Iterator[Connection]:
 
 
 @pytest.mark.parametrize(("kind", "says", "statement"), [case[1:] for case in _CASES], ids=[case[0] for case in _CASES])
-def test_a_database_refusal_maps_to_an_error_class_with_advice(
+def test_a_database_refusal_becomes_an_error_that_says_what_to_do(
     db: Connection, kind: type[Exception], says: str, statement: LiteralString
 ) -> None:
     with pytest.raises(psycopg.Error) as raised:

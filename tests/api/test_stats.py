@@ -76,7 +76,7 @@ async def test_an_api_key_gets_only_its_own_clients_stats(api: httpx.AsyncClient
         ({"by": "target"}, 400),
     ],
 )
-async def test_expensive_and_invalid_ranges_are_refused(
+async def test_expensive_or_invalid_ranges_are_refused(
     api: httpx.AsyncClient, given: dict[str, str], status: int
 ) -> None:
     """Requests that match the schema get 422, and other requests get 400."""

@@ -16,7 +16,7 @@ def test_the_recurring_benchmark_reports_one_shot_and_job_rates(server: Embedded
     assert result["recurring_rate"] > 0
 
 
-def test_jobs_due_in_the_same_second_run_and_are_replanned(server: EmbeddedPostgres) -> None:
+def test_jobs_due_in_one_second_are_run_and_replanned(server: EmbeddedPostgres) -> None:
     assert run_fleet(server.url, jobs=500, processes=1, lead=5.0)["rate"] > 0
 
 

@@ -17,7 +17,7 @@ def test_the_tenants_benchmark_reports_the_limited_rate_and_lateness(server: Emb
     assert result["beside_max_ms"] >= result["beside_p50_ms"] >= 0
 
 
-def test_the_behind_benchmark_reports_the_delay_of_rows_behind_a_backlog(server: EmbeddedPostgres) -> None:
+def test_the_behind_benchmark_reports_how_long_rows_behind_a_backlog_wait(server: EmbeddedPostgres) -> None:
     result = run_behind(server.url, beside="all", due=200, spinning=0, repeats=1, processes=1, progress=lambda _: None)
     assert result["longest_seconds"] >= result["median_seconds"] > 0
 

@@ -85,7 +85,7 @@ def test_dead_letters_are_replayed_and_discarded_in_bulk(run: Run, db: Db) -> No
     assert [item["rate"] for item in answer(run, "list", "--action", "discard")["items"]] == [1000]
 
 
-def test_pausing_resuming_and_cancelling_jobs_in_bulk_finishes_at_once(run: Run, db: Db) -> None:
+def test_pausing_resuming_or_cancelling_jobs_in_bulk_finishes_immediately(run: Run, db: Db) -> None:
     schedule(db, client="shop", every="1 hour", labels={"team": "mail"})
     for action, state in (("pause", "paused"), ("resume", "active"), ("cancel-jobs", "cancelled")):
         found = run("bulk", action, "--label", "team=mail", "--watch")
@@ -114,7 +114,7 @@ def test_an_unknown_bulk_operation_is_not_found(run: Run) -> None:
         assert run("bulk", verb, str(uuid4())).exit_code == 1
 
 
-def test_watching_an_ended_operation_returns_at_once(run: Run, db: Db) -> None:
+def test_watching_an_ended_operation_returns_immediately(run: Run, db: Db) -> None:
     schedule(db, client="shop")
     started = answer(run, "cancel", "--client", "shop")["id"]
     db.execute("update pgsched.bulk_operations set state = 'finished', done = 1")

@@ -217,7 +217,7 @@ def test_executions_and_jobs_can_be_filtered(ask: Any) -> None:
     assert ask("jobs", "list", "--state", "paused")["items"] == []
 
 
-def test_the_status_command_shows_counts_and_the_oldest_executions_delay(ask: Any, db: Db) -> None:
+def test_the_status_command_shows_counts_and_the_longest_time_overdue(ask: Any, db: Db) -> None:
     db.execute("select pgsched.schedule('https://x.example/', fire_at => now() - interval '1 minute')")
     ask("schedule", TARGET, "--delay", "1h")
     db.execute("insert into pgsched_internal.facts (name, value) values ('tzdata', '2026a')")
@@ -244,7 +244,7 @@ def test_the_forecast_command_marks_minutes_over_the_limit(ask: Any, run: Any) -
         assert run("executions", "forecast", *words).exit_code == 2
 
 
-def test_the_status_command_shows_attempts_and_forecasts_use_the_peak_rate(ask: Any, run: Any, db: Db) -> None:
+def test_the_status_shows_attempts_and_the_forecast_uses_the_peak_rate(ask: Any, run: Any, db: Db) -> None:
     db.execute(
         "insert into pgsched.rollups (minute, client_id, queue, attempts, failed_attempts, succeeded, failed, lateness)"
         " select date_trunc('minute', now() - n * interval '1 minute', 'UTC'), '', 'default', n, 1, n - 1, 1,"

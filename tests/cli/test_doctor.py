@@ -11,7 +11,7 @@ from tests.databases import login_as
 from tests.store.doctor.doctor_arrange import make_days, register, session_of_the_worker
 
 
-async def test_the_exit_status_is_0_without_findings(db: Connection, database_url: str, run: Run) -> None:
+async def test_the_exit_status_is_0_if_there_are_no_findings(db: Connection, database_url: str, run: Run) -> None:
     await make_days(database_url)
     with login_as(db, database_url, "pgsched_worker") as url:
         await register(url)

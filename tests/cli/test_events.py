@@ -48,7 +48,7 @@ def test_older_events_are_listed_only_with_the_since_flag(db: Connection, run: R
     assert len(_shown(run, "--since", "3h")["items"]) == 2
 
 
-def test_events_are_printed_as_a_table_without_the_json_flag(db: Connection, run: Run) -> None:
+def test_without_the_json_flag_events_are_printed_as_a_table(db: Connection, run: Run) -> None:
     id = _end(db, client="shop")
     shown = run("events").stdout
     assert id in shown

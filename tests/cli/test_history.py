@@ -65,7 +65,7 @@ def test_a_day_of_history_is_dropped_only_after_it_is_archived(
     assert list((tmp_path / "put away").glob("*.partial")) == []
 
 
-def test_days_archived_elsewhere_can_be_marked_as_archived(run: Run) -> None:
+def test_day_partitions_archived_elsewhere_can_be_marked_as_archived(run: Run) -> None:
     assert run("admin", "history", "mark", "2020-01-30", "2020-02-02").output == "4 marked\n"
     assert json.loads(run("admin", "history", "mark", "2020-02-02", "--json").stdout) == {"marked": []}
     assert run("admin", "history", "mark", "2020-02-02", "2020-02-01").exit_code == 2

@@ -37,7 +37,7 @@ def _until(url: str, condition: Callable[[Read], bool]) -> Read:
     return found
 
 
-def test_metrics_sum_all_processes_including_a_killed_process(start: Start, database_url: str, db: Db) -> None:
+def test_metrics_are_summed_over_all_processes_even_a_killed_process(start: Start, database_url: str, db: Db) -> None:
     command = ("worker", "--processes", "2", "--metrics", "127.0.0.1:0", "--json")
     process = start(*command, PGSCHED_DATABASE_URL=database_url)
     url = answer(process)["metrics"]

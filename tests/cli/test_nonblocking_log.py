@@ -32,7 +32,7 @@ def _read_lines(descriptor: int, until: str) -> list[str]:
     return read.decode().splitlines()
 
 
-def test_a_log_line_is_written_at_once(pipe: tuple[int, int]) -> None:
+def test_a_log_line_is_written_immediately(pipe: tuple[int, int]) -> None:
     reads, writes = pipe
     _logger(writes)[0].warning("é %s", "\udc80")
     assert os.read(reads, 100) == "é \\udc80\n".encode()

@@ -79,7 +79,7 @@ def test_a_client_can_be_held_released_and_dropped(run: Run) -> None:
     assert run("clients", "drop", "shop").output == "had no settings\n"
 
 
-def test_a_signing_secret_is_printed_once(run: Run, ask: Any) -> None:
+def test_a_signing_secret_can_be_rotated_shown_in_part_and_dropped(run: Run, ask: Any) -> None:
     secret = run("clients", "rotate-signing-secret", "shop").output.strip()
     given = "whsec_" + "A" * 32
     assert (

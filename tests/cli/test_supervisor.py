@@ -56,7 +56,7 @@ async def _running(
         await task
 
 
-async def test_a_killed_child_is_restarted_at_once() -> None:
+async def test_a_killed_child_is_restarted_immediately() -> None:
     async with _running(READY) as (supervisor, _):
         before = supervisor.processes["child-1"]
         os.kill(before, signal.SIGKILL)
@@ -167,7 +167,7 @@ async def test_a_suspended_child_is_killed_and_restarted() -> None:
     await asyncio.wait_for(task, 10)
 
 
-async def test_a_second_stop_kills_children_at_once() -> None:
+async def test_a_second_stop_kills_children_immediately() -> None:
     async with _running(STUBBORN, drain_timeout=60) as (supervisor, task):
         supervisor.stop()
         supervisor.stop()

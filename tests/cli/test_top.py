@@ -108,7 +108,7 @@ def test_small_tables_are_shown_in_full_before_large_ones() -> None:
     assert share([5], -3) == [0]
 
 
-def test_a_single_frame_is_printed_without_a_terminal(db: Connection, database_url: str, run: Run) -> None:
+def test_a_single_frame_is_printed_if_output_is_not_a_terminal(db: Connection, database_url: str, run: Run) -> None:
     db.execute("select pgsched.schedule('python:note', client => 'shop', fire_at => now() - interval '5 minutes')")
     result = run("top", "--filter", "sho", env=at(database_url))
     assert result.exit_code == 0

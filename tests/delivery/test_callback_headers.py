@@ -30,7 +30,7 @@ UUID = "0198c0de-0000-7000-8000-000000000001"
         ("user-agent", f"pgsched/{__version__}"),
     ],
 )
-async def test_a_callback_has_identifying_headers(name: str, value: str) -> None:
+async def test_a_callback_has_the_documented_headers(name: str, value: str) -> None:
     async with receiving() as receiver:
         await deliver(receiver.url)
     assert receiver.requests[0].headers[name] == value

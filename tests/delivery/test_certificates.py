@@ -147,7 +147,7 @@ async def test_a_plain_http_call_reads_no_certificate() -> None:
     ],
     ids=["no_certificate", "no_key", "other_key", "twice_public", "twice_private", "nothing", "with_password"],
 )
-async def test_an_invalid_certificate_fails_the_attempt_without_leaking_it(texts: dict[str, str]) -> None:
+async def test_an_invalid_certificate_fails_the_attempt_and_is_not_leaked(texts: dict[str, str]) -> None:
     async with receiving(tls=server_tls()) as receiver, calling(**trusting(get_secret=Kept(**texts))) as channel:
         row = execution(f"https://localhost:{receiver.port}/")
         outcome = await channel.deliver(row, showing("mine", "key"), 5)

@@ -216,7 +216,7 @@ async def test_an_untrusted_certificate_is_a_retryable_failure() -> None:
     assert receiver.requests == []
 
 
-async def test_a_custom_authority_and_client_certificate_are_used() -> None:
+async def test_a_custom_certificate_authority_and_a_client_certificate_are_used() -> None:
     tls = ssl.create_default_context(cafile=TLS / "authority.pem")
     tls.load_cert_chain(TLS / "client.pem")
     async with receiving(tls=server_tls(ask_for_certificate=True)) as receiver, calling(tls=tls) as channel:

@@ -71,7 +71,7 @@ def test_a_target_cannot_add_lines_to_the_request(rest: str) -> None:
         ("Proxy-Authorization", "x"),
     ],
 )
-async def test_a_forbidden_header_fails_for_good_without_a_request(header: tuple[str, str]) -> None:
+async def test_a_forbidden_header_fails_for_good_and_no_request_is_sent(header: tuple[str, str]) -> None:
     async with receiving() as receiver:
         outcome = await deliver(receiver.url, Options(headers=(header,)))
     assert isinstance(outcome, Failed)
@@ -79,7 +79,7 @@ async def test_a_forbidden_header_fails_for_good_without_a_request(header: tuple
     assert receiver.connections == 0
 
 
-async def test_an_invalid_method_fails_for_good_without_a_request() -> None:
+async def test_an_invalid_method_fails_for_good_and_no_request_is_sent() -> None:
     async with receiving() as receiver:
         outcome = await deliver(receiver.url, Options(method="GET /x HTTP/1.1\r\nX: y\r\n\r\nGET"))
     assert isinstance(outcome, Failed)

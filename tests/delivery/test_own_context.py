@@ -139,7 +139,9 @@ async def test_a_handler_does_not_see_another_clients_context_variables(app: App
 
 
 @pytest.mark.parametrize("handler", HANDLERS)
-async def test_the_applications_decimal_context_is_kept_and_not_shared(app: App, handler: Callable[..., Any]) -> None:
+async def test_clients_do_not_change_or_share_the_applications_decimal_context(
+    app: App, handler: Callable[..., Any]
+) -> None:
     app.handler("work")(handler)
     with decimal.localcontext(prec=28):  # copies of the lane's context share the decimal context set here
         lane = Lane(app)
@@ -234,7 +236,7 @@ class Incomparable:
 
 
 @pytest.mark.parametrize("made", [list, Incomparable])
-async def test_a_task_is_abandoned_even_if_a_replaced_object_compares_equal(
+async def test_setting_a_context_variable_to_an_equal_object_abandons_the_task(
     app: App, made: Callable[[], object]
 ) -> None:
     weights: ContextVar[object] = ContextVar("weights")

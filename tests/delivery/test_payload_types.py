@@ -120,7 +120,7 @@ def test_composite_deferred_and_plain_annotations_are_decoded(kind: Any, payload
         (list[Model], b"[{},{},{},{},{},{},{}]", "; and 2 more"),
     ],
 )
-def test_an_invalid_payload_fails_for_good_without_showing_its_values(
+def test_an_invalid_payload_fails_permanently_and_its_values_stay_hidden(
     kind: Any, payload: bytes | None, says: str
 ) -> None:
     with pytest.raises(FinalFailure) as caught:

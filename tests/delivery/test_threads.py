@@ -70,7 +70,9 @@ async def test_a_function_that_returns_frees_its_thread(stuck: Stuck) -> None:
     assert stuck.threads.free == 4
 
 
-async def test_a_process_whose_threads_never_return_is_reported_as_spent(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_process_whose_threads_never_return_is_reported_for_replacement(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(module, "_PATIENCE", 0.0)
     spent = asyncio.Event()
     stuck = Stuck(Threads(2, spent=spent.set))
@@ -109,7 +111,7 @@ def test_the_thread_limit_grows_for_code_that_releases_the_gil() -> None:
     assert growth.most("mallory") == 6
 
 
-async def test_a_lone_client_may_use_all_threads_at_once() -> None:
+async def test_a_lone_client_may_use_all_threads() -> None:
     threads = Threads(64)
     threads.beat()
     assert threads.free_for("mallory") == 64

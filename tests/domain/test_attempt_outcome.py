@@ -30,7 +30,7 @@ def test_any_error_is_cut_to_text_that_the_database_accepts(error: str) -> None:
 
 
 @pytest.mark.parametrize(("age", "late"), [(-0.1, False), (29.9, False), (30.0, False), (30.1, True)])
-def test_an_execution_is_late_after_its_relevance_window(age: float, late: bool) -> None:
+def test_an_execution_is_late_after_its_relevant_for_period(age: float, late: bool) -> None:
     assert is_late(Options(relevant_for=30), 1, age) is late
 
 

@@ -85,7 +85,7 @@ def test_a_host_is_paused_if_enough_paths_ask_for_a_pause(asking: str, well: str
         (AlreadySettled(), False, False),
     ],
 )
-def test_outcomes_are_classified_as_faulty_healthy_or_neither(outcome: Outcome, ill: bool, well: bool) -> None:
+def test_outcomes_count_as_target_faults_healthy_or_neither(outcome: Outcome, ill: bool, well: bool) -> None:
     assert (is_target_fault(outcome), is_healthy(outcome)) == (ill, well)
 
 

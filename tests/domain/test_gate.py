@@ -50,7 +50,7 @@ def test_starts_exceed_the_rate_by_at_most_the_burst(events: int, period: int, b
 
 
 @given(st.integers(1, 50))
-def test_a_burst_starts_at_once_and_later_starts_keep_the_interval(burst: int) -> None:
+def test_a_burst_starts_immediately_and_later_starts_keep_the_interval(burst: int) -> None:
     starts = starts_of(rated(10, SECOND, burst=burst), [0] * (burst + 1))
     assert starts == [NOW] * burst + [NOW + SECOND // 10]
 

@@ -55,7 +55,7 @@ def _forget() -> None:
 
 @pytest.mark.usefixtures("a_later_version")
 @pytest.mark.parametrize("table", ["executions", "history"])
-def test_a_migration_waits_for_a_reader_without_blocking_clients(database_url: str, table: str) -> None:
+def test_a_migration_blocks_no_clients_while_it_waits_for_a_reader(database_url: str, table: str) -> None:
     with (
         psycopg.connect(database_url) as reader,
         psycopg.connect(database_url, autocommit=True, options="-c statement_timeout=5s") as client,

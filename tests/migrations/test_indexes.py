@@ -70,7 +70,7 @@ def test_rebuilding_replaces_an_interrupted_rebuilds_invalid_indexes(db: Connect
     ) == [("pgsched_internal.one", None)]
 
 
-def test_rebuilding_gives_up_on_a_locked_table_without_blocking_clients(
+def test_rebuilding_gives_up_on_a_locked_table_and_blocks_no_clients(
     db: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(interface_replacement, "_AT_THE_MOST", 0.3)

@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
 MIGRATE = "import sys; from pgsched.store.admin.migrate import migrate; print(migrate(sys.argv[1]))"
 
 
-def test_several_processes_can_migrate_at_once(empty_database_url: str) -> None:
+def test_several_processes_can_migrate_simultaneously(empty_database_url: str) -> None:
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", MIGRATE, empty_database_url],
@@ -51,7 +51,7 @@ def test_known_revisions_match_the_revisions_that_alembic_finds() -> None:
     assert known_revisions() == {script.revision for script in found.walk_revisions()}
 
 
-def test_worker_and_api_start_without_importing_alembic() -> None:
+def test_the_worker_and_the_api_start_without_importing_alembic() -> None:
     """Alembic takes longer to import than everything a worker needs."""
     program = (
         "import sys, pgsched.cli.server_commands, pgsched.worker_process;"

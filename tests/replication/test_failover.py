@@ -79,7 +79,7 @@ async def test_every_acknowledged_execution_runs_despite_a_failover(standby: Sta
     assert acknowledged <= done
 
 
-async def test_worker_and_api_switch_from_a_frozen_primary_to_the_new_primary(standby: Standby) -> None:
+async def test_the_worker_and_the_api_leave_a_frozen_primary_for_the_new_primary(standby: Standby) -> None:
     done: set[int] = set()
     app = App()
 

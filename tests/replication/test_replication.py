@@ -86,7 +86,7 @@ async def live(pair: Pair) -> None:
     assert value(db, "select count(*) from pgsched.attempts") > 0
 
 
-async def test_a_replica_gets_every_row_including_new_days_and_queues(follow: Follow) -> None:
+async def test_a_replica_gets_every_row_even_in_new_queues_and_day_partitions(follow: Follow) -> None:
     with follow(BY_PARENT) as pair:
         assert value(pair.copy, NO_DAYS)
         await live(pair)

@@ -68,7 +68,7 @@ def test_assertions_on_a_connection_see_its_uncommitted_executions(
     pgsched_kit.assert_scheduled("python:ship", payload={"b": 1}, connection=session)
 
 
-def test_inline_handlers_run_at_once_and_due_executions_are_not_stored(
+def test_inline_mode_runs_due_executions_immediately_without_storing_them(
     pgsched_kit: Kit, db: Connection, session: Session, calls: Calls
 ) -> None:
     with pgsched_kit.inline():

@@ -172,7 +172,7 @@ def test_clearing_the_kit_removes_every_job_execution_and_key(pgsched_kit: Kit, 
         assert db.execute(f"select count(*) from {table}".encode()).fetchone() == (0,)
 
 
-def test_a_disallowed_call_fails_at_once_with_a_reason(
+def test_a_disallowed_call_fails_immediately_with_a_reason(
     pgsched_kit: Kit, db: Connection, pgsched_app: pgsched.App, calls: Calls
 ) -> None:
     @pgsched_app.handler("refund", clients=["support"])

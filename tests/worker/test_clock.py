@@ -18,7 +18,7 @@ def test_the_reading_with_the_shortest_round_trip_wins() -> None:
     assert clock.monotonic(1_000_000_000) == pytest.approx(5.001)
 
 
-def test_a_clock_step_on_either_side_is_adopted_at_once() -> None:
+def test_a_clock_step_on_either_side_is_adopted_immediately() -> None:
     clock = DatabaseClock()
     clock.observe(1_000_000_000, sent=5.0, received=5.001)
     clock.observe(1_061_000_000, sent=6.0, received=6.002)

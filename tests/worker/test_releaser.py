@@ -77,7 +77,7 @@ async def test_a_held_row_expires_and_the_next_expiry_sets_the_pause(
     assert 0 < await turn(releaser) <= 3
 
 
-async def test_released_dependents_make_the_releaser_look_again_at_once(
+async def test_released_dependents_make_the_releaser_search_again_immediately(
     db: Connection, releaser: DependentReleaser, recorder: Recorder
 ) -> None:
     first, following = await first_and_next(db)

@@ -69,7 +69,7 @@ async def test_each_end_and_each_attempt_is_counted_once(db: Connection, databas
     assert late.total == pytest.approx(unclaimed.total + waiting.total)
 
 
-def test_an_attempts_duration_is_recorded_in_a_minute_without_ends() -> None:
+def test_an_attempts_duration_is_recorded_even_if_no_execution_ends() -> None:
     minutes = Minutes(DatabaseClock(), lambda _: True)
     minutes.ended(AttemptsEnded(clients={}, timed=[Timed(0, "shop", 0.002, 0.5, 3)]))
     [counted] = minutes.take()

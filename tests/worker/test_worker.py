@@ -78,7 +78,7 @@ async def test_a_retryable_failure_is_retried_and_each_attempt_is_recorded(db: C
     assert await value(db, "select scheduled_for < fire_at from pgsched.history")
 
 
-async def test_an_execution_past_its_relevancy_window_expires_undelivered(db: Connection, running: Running) -> None:
+async def test_an_execution_past_its_relevant_for_period_expires_undelivered(db: Connection, running: Running) -> None:
     app, calls = counting_app()
     async with running(app):
         for options in ('{"relevant_for": "30s"}', '{"relevant_for": "2m"}'):
@@ -448,7 +448,7 @@ async def _shared(first: Any, second: Any) -> bool:
     return len(first.parts.assignment.own) == len(second.parts.assignment.own) == 8
 
 
-async def test_a_job_continues_after_its_next_run_was_cancelled(db: Connection, running: Running) -> None:
+async def test_a_job_continues_after_its_next_run_is_cancelled(db: Connection, running: Running) -> None:
     app, _ = counting_app()
     async with running(app):
         job = await value(db, "select pgsched.schedule('python:count', '{}', every => '1 hour')")

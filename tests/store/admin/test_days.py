@@ -45,12 +45,12 @@ def old_day(db: Connection) -> str:
     return f"history_{day:%Y%m%d}"
 
 
-async def test_retention_creates_days_two_weeks_ahead(db: Connection, link: Link) -> None:
+async def test_retention_creates_day_partitions_two_weeks_ahead(db: Connection, link: Link) -> None:
     assert await service(link).turn() == 3600.0
     assert value(db, ATTACHED) == 15
 
 
-async def test_a_history_reader_delays_attaching_a_day_without_blocking_settling(
+async def test_history_readers_delay_attaching_a_day_partition_but_not_settling(
     db: Connection, link: Link, store_url: str
 ) -> None:
     finish(db, schedule(db))
@@ -76,7 +76,7 @@ async def test_retention_retries_sooner_if_it_cannot_get_its_locks(
     assert old_day not in column(db, NAMES)
 
 
-async def test_a_history_reader_delays_dropping_a_day_without_blocking_settling(
+async def test_history_readers_delay_dropping_a_day_partition_but_not_settling(
     db: Connection, link: Link, store_url: str, old_day: str
 ) -> None:
     with psycopg.connect(store_url) as reader:
@@ -89,7 +89,7 @@ async def test_a_history_reader_delays_dropping_a_day_without_blocking_settling(
     assert old_day not in column(db, NAMES)
 
 
-async def test_dropping_a_day_is_postponed_during_a_settling_transaction(
+async def test_a_day_partition_is_not_dropped_during_a_settling_transaction(
     db: Connection, link: Link, store_url: str, old_day: str
 ) -> None:
     with psycopg.connect(store_url) as settling:
@@ -98,7 +98,9 @@ async def test_dropping_a_day_is_postponed_during_a_settling_transaction(
         finish(db, schedule(db))
 
 
-async def test_a_day_older_than_the_history_days_setting_is_dropped(db: Connection, link: Link, old_day: str) -> None:
+async def test_a_day_partition_older_than_the_history_days_setting_is_dropped(
+    db: Connection, link: Link, old_day: str
+) -> None:
     db.execute("select pgsched.set_installation('{\"history_days\": 3650}')")
     await service(link).turn()
     assert old_day in column(db, NAMES)
@@ -107,20 +109,22 @@ async def test_a_day_older_than_the_history_days_setting_is_dropped(db: Connecti
     assert old_day not in column(db, NAMES)
 
 
-async def test_an_outsiders_advisory_lock_does_not_prevent_new_days(db: Connection, link: Link, store_url: str) -> None:
+async def test_an_outsiders_advisory_lock_does_not_prevent_new_day_partitions(
+    db: Connection, link: Link, store_url: str
+) -> None:
     with psycopg.connect(store_url, autocommit=True) as outsider:
         outsider.execute("select pg_advisory_lock(hashtext('pgsched days'))")
         await service(link).turn()
     assert value(db, ATTACHED) == 15
 
 
-async def test_only_one_worker_creates_days_at_a_time(db: Connection, link: Link, store_url: str) -> None:
+async def test_only_one_worker_creates_day_partitions_at_a_time(db: Connection, link: Link, store_url: str) -> None:
     with psycopg.connect(store_url) as other:
         other.execute("select pgsched_internal.try_lock('days')")
         assert not await internal_verbs.make_day(await link.get(), "history", date(2020, 1, 1))
 
 
-async def test_attaching_a_day_that_another_worker_attached_is_a_no_op(db: Connection, link: Link) -> None:
+async def test_attaching_an_already_attached_day_partition_is_a_no_op(db: Connection, link: Link) -> None:
     connection, day = await link.get(), ("history", date(2090, 1, 2))
     assert await internal_verbs.make_day(connection, *day)
     assert value(db, "select pgsched_internal.attach_day('history', '2090-01-02')")
@@ -128,7 +132,7 @@ async def test_attaching_a_day_that_another_worker_attached_is_a_no_op(db: Conne
     db.execute("drop table pgsched_internal.history_20900102; delete from pgsched_internal.days where name ~ '2090'")
 
 
-async def test_a_day_with_rows_in_the_default_partition_is_not_attached(db: Connection, link: Link) -> None:
+async def test_a_day_partition_is_not_attached_if_its_rows_are_in_the_default(db: Connection, link: Link) -> None:
     finish(db, schedule(db), ago="9000 days")
     day = value(db, "select (finished_at at time zone 'UTC')::date from pgsched.history")
     connection = await link.get()

@@ -47,7 +47,7 @@ def reading(url: str) -> Iterator[None]:
         yield
 
 
-def test_every_table_has_a_primary_key_including_new_days_and_queues(db: Connection) -> None:
+def test_every_table_has_a_primary_key_even_a_new_queue_or_day_partition(db: Connection) -> None:
     with db.transaction(force_rollback=True):
         db.execute("select pgsched.create_queue('orders')")
         for parent in ("history", "attempts"):
@@ -56,19 +56,19 @@ def test_every_table_has_a_primary_key_including_new_days_and_queues(db: Connect
         assert column(db, KEYLESS) == []
 
 
-def test_a_replicated_day_is_created_on_the_subscriber(applying: Connection) -> None:
+def test_creating_a_day_partition_is_replicated_to_the_subscriber(applying: Connection) -> None:
     applying.execute(ADD, ["history_20950101"])
     assert column(applying, DAYS, [True]) == ["history_20950101"]
 
 
-def test_a_day_dropped_on_the_publisher_is_dropped_on_the_subscriber(applying: Connection) -> None:
+def test_dropping_a_day_partition_is_replicated_to_the_subscriber(applying: Connection) -> None:
     applying.execute(ADD, ["history_20950101"])
     applying.execute(ADD, ["attempts_20950101"])
     applying.execute(END, ["history_20950101"])
     assert column(applying, DAYS, [True]) == ["attempts_20950101"]
 
 
-def test_a_day_replicated_during_a_history_read_is_attached_later(applying: Connection, store_url: str) -> None:
+def test_a_day_partition_replicated_during_a_read_is_attached_later(applying: Connection, store_url: str) -> None:
     with reading(store_url):
         applying.execute(ADD, ["history_20950101"])
         assert column(applying, DAYS, [False]) == ["history_20950101"]
@@ -76,7 +76,7 @@ def test_a_day_replicated_during_a_history_read_is_attached_later(applying: Conn
     assert column(applying, DAYS, [True]) == ["history_20950101", "history_20950102"]
 
 
-def test_a_day_the_publisher_drops_during_a_history_read_is_dropped_later(applying: Connection, store_url: str) -> None:
+def test_dropping_a_day_partition_during_a_read_is_replicated_later(applying: Connection, store_url: str) -> None:
     applying.execute(ADD, ["history_20950101"])
     applying.execute(ADD, ["history_20950102"])
     with reading(store_url):

@@ -77,7 +77,7 @@ async def rotate(url: str, *, keys: str = OLD, secret: str | None = None) -> str
     "secret",
     ["", "secret", "whsec_", "whsec_c2hvcnQ=", "A" * 32, "whsec_" + "A" * 32 + "!", "whsec_" + "A" * 92, "whsec_é"],
 )
-async def test_an_invalid_signing_secret_is_refused_without_quoting_it(store_url: str, secret: str) -> None:
+async def test_an_invalid_signing_secret_is_refused_and_not_quoted(store_url: str, secret: str) -> None:
     with pytest.raises(InvalidInput, match="write whsec_ followed by the base64") as refused:
         await rotate(store_url, secret=secret)
     assert len(secret) < 10 or secret not in str(refused.value)

@@ -128,7 +128,7 @@ async def test_adoption_during_settling_neither_loses_nor_duplicates_rows(
     assert value(db, STRAYS) == 0
 
 
-async def test_adoption_waits_for_a_reader_without_blocking_settling(
+async def test_adoption_does_not_block_settling_while_it_waits_for_a_reader(
     db: Connection, link: Link, database_url: str
 ) -> None:
     ids = ended(db, "0 seconds")

@@ -91,7 +91,7 @@ async def test_a_backfill_chunk_continues_where_the_previous_chunk_ended(
     assert planned(db, hourly) == list(range(24))
 
 
-async def test_a_backfill_without_instants_finishes_at_once(
+async def test_a_backfill_without_instants_finishes_immediately(
     db: Connection, hourly: UUID, planning: connect.Connection
 ) -> None:
     id = backfill(db, hourly, MARCH + HOUR / 4, MARCH + HOUR / 2)
@@ -155,7 +155,7 @@ async def test_a_schedule_that_becomes_invalid_stops_the_backfill(
     assert (found.state, "Atlantis" in str(found.reason)) == ("stopped", True)
 
 
-async def test_a_dry_run_counts_instants_without_starting_a_backfill(
+async def test_a_dry_run_counts_instants_and_starts_no_backfill(
     db: Connection, hourly: UUID, planning: connect.Connection
 ) -> None:
     ran(db, hourly, 1)

@@ -98,7 +98,7 @@ async def test_stopping_a_backfill_cancels_released_rows_too(
     assert column(db, "select id from pgsched.executions") == []
 
 
-async def test_bulk_turns_are_less_frequent_without_an_active_backfill(
+async def test_bulk_turns_are_less_frequent_if_no_backfill_is_active(
     db: Connection, hourly: UUID, store_url: str
 ) -> None:
     told: list[tuple[str, dict[str, Field]]] = []

@@ -138,7 +138,7 @@ def test_a_bulk_operation_ignores_executions_scheduled_after_its_start(db: Conne
     assert status(db, later) == "scheduled"
 
 
-def test_a_bulk_operation_without_matches_finishes_at_once(db: Connection) -> None:
+def test_a_bulk_operation_without_matches_finishes_immediately(db: Connection) -> None:
     one(db)
     for filter in ({"client": "nobody"}, {"queue": "nowhere"}, {"client": "shop", "status": []}):
         assert count(db, "cancel", filter) == (0, True)
@@ -273,7 +273,7 @@ def test_an_invalid_rate_is_refused(db: Connection, rate: float) -> None:
 @pytest.mark.parametrize(
     "given", [{}, {"fire_at": AT, "shift": "1 hour"}, {"fire_at": "infinity"}, {"shift": "4000 days"}]
 )
-def test_a_bulk_reschedule_requires_either_a_fire_at_or_a_shift_argument(db: Connection, given: dict[str, Any]) -> None:
+def test_a_bulk_reschedule_requires_exactly_one_valid_fire_at_or_shift(db: Connection, given: dict[str, Any]) -> None:
     with refused("PS002", hint="give"):
         bulk(db, "reschedule", MINE, **given)
 

@@ -59,7 +59,7 @@ async def test_an_edited_interval_counts_from_the_end_of_the_last_run(db: Sessio
     assert abs(until_next(db, id) - 50 * MINUTE) < MINUTE
 
 
-async def test_a_run_overdue_by_the_edited_interval_runs_at_once(db: Session, worker: Connection) -> None:
+async def test_a_run_overdue_by_the_edited_interval_starts_immediately(db: Session, worker: Connection) -> None:
     id = await made(db, worker)
     run(db, id, ago="3 hours")
     await edited(db, worker)

@@ -39,7 +39,7 @@ def days(db: Connection) -> list[str]:
     )
 
 
-def test_open_dead_letters_and_attempts_are_moved_before_a_day_is_dropped(db: Connection) -> None:
+def test_open_dead_letters_and_attempts_survive_dropping_a_day_partition(db: Connection) -> None:
     id = dead_letter(db, ago="40 days", payload={"n": 1}, key="k")
     keep_days(db, 30)
     assert days(db) == []
@@ -60,21 +60,21 @@ def test_an_open_dead_letter_in_the_default_partition_is_kept(db: Connection) ->
     assert column(db, KEPT) == [id]
 
 
-def test_successes_and_discarded_dead_letters_are_dropped_with_the_day(db: Connection) -> None:
+def test_successes_and_discarded_dead_letters_go_with_their_day_partition(db: Connection) -> None:
     finish(db, schedule(db), ago="40 days")
     call(db, "discard", id=dead_letter(db, ago="40 days"))
     keep_days(db, 30)
     assert (days(db), column(db, KEPT)) == ([], [])
 
 
-def test_a_day_with_unmoved_open_dead_letters_is_not_dropped(db: Connection) -> None:
+def test_a_day_partition_with_unmoved_open_dead_letters_is_not_dropped(db: Connection) -> None:
     id = dead_letter(db, ago="40 days")
     db.execute("select pgsched_internal.drop_day(name) from pgsched_internal.days_to_drop(30) name")
     assert len(days(db)) == 1
     assert state(db, id) == "open"
 
 
-def test_expired_dead_letters_are_dropped_with_the_day(db: Connection) -> None:
+def test_expired_dead_letters_are_dropped_with_their_day_partition(db: Connection) -> None:
     dead_letter(db, ago="40 days")
     db.execute("update pgsched.clients set dead_letters_for = '35 days'")
     keep_days(db, 30)

@@ -127,7 +127,7 @@ def test_one_failed_predecessor_skips_the_dependent(db: Connection) -> None:
     assert column(db, "select 1 from pgsched.history where awaited") == []
 
 
-def test_a_dependent_of_succeeded_predecessors_is_due_at_once(db: Connection) -> None:
+def test_a_dependent_of_succeeded_predecessors_is_due_immediately(db: Connection) -> None:
     first, second = schedule(db), schedule(db, key="k")
     finish(db, first)
     finish(db, second)
@@ -215,7 +215,7 @@ def test_invalid_dependency_arguments_are_refused(db: Connection, sqlstate: str,
         schedule_now(db, **{"after": ["a"], **arguments})
 
 
-def test_an_execution_with_an_empty_predecessor_list_is_due_at_once(db: Connection) -> None:
+def test_an_execution_with_an_empty_predecessor_list_is_due_immediately(db: Connection) -> None:
     assert is_due(db, schedule_now(db, after=[]))
 
 

@@ -116,7 +116,7 @@ def test_depending_on_a_running_execution_does_not_block_settling(db: Connection
 
 
 @pytest.mark.parametrize("ended", ["succeeded", "failed"])
-def test_an_end_right_after_scheduling_releases_or_skips_the_dependent(
+def test_a_predecessor_may_end_right_after_its_dependent_is_scheduled(
     db: Connection, store_url: str, ended: str
 ) -> None:
     running = leased(db)

@@ -46,7 +46,7 @@ def no_defaults(db: Connection) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("gate", GATES)
-async def test_a_held_execution_expires_after_its_relevancy_window(
+async def test_a_held_execution_expires_after_its_relevant_for_period(
     db: Connection, planning: Session, gate: str
 ) -> None:
     id = held(db, gate=gate, options={"relevant_for": "50s"})
@@ -65,7 +65,7 @@ async def test_a_held_execution_past_its_deadline_fails(db: Connection, planning
     assert status(db, id) == "failed"
 
 
-async def test_the_relevancy_window_begins_at_the_jittered_start(db: Connection, planning: Session) -> None:
+async def test_the_relevant_for_period_begins_at_the_jittered_start(db: Connection, planning: Session) -> None:
     held(db, options={"relevant_for": "50s"})
     db.execute(
         "update pgsched.executions e set start_at = s.at, held_until = s.at + interval '50 s'"
@@ -76,7 +76,7 @@ async def test_the_relevancy_window_begins_at_the_jittered_start(db: Connection,
 
 
 @pytest.mark.parametrize("whose", [{"client": "default"}, {"name": "default"}])
-async def test_held_executions_expire_after_a_default_relevancy_window(
+async def test_held_executions_expire_after_a_default_relevant_for_period(
     db: Connection, planning: Session, whose: dict[str, str]
 ) -> None:
     setting = "set_client" if "client" in whose else "set_queue"
@@ -86,7 +86,7 @@ async def test_held_executions_expire_after_a_default_relevancy_window(
     assert [status(db, one) for one in (id, longer)] == ["expired", "held"]
 
 
-async def test_a_prolonged_default_relevancy_window_delays_no_other_expiry(db: Connection, planning: Session) -> None:
+async def test_a_longer_default_relevant_for_period_delays_no_other_expiry(db: Connection, planning: Session) -> None:
     call(db, "set_client", client="default", changes={"options": {"relevant_for": "50s"}})
     prolonged, over = held(db), held(db, age="55 s", options={"relevant_for": "52s"})
     call(db, "set_client", client="default", changes={"options": {"relevant_for": "2m"}})

@@ -113,7 +113,7 @@ def test_a_postponement_lasts_between_a_second_and_a_day(db: Connection, asked: 
         ("max_retry_age", "failed", "not retried: more than 30m (max_retry_age) after its scheduled time"),
     ],
 )
-def test_an_execution_whose_next_start_is_too_late_ends_at_once(
+def test_an_execution_whose_next_start_is_too_late_ends_immediately(
     db: Connection, bound: str, status: str, reason: str
 ) -> None:
     late = (status, None, f"busy; {reason}")
@@ -133,7 +133,7 @@ def test_a_postponement_past_a_week_counts_as_a_failed_attempt(db: Connection) -
     assert decide(db, "postponed", attempt=DEFAULT_ATTEMPTS, age=age, wait=HOUR) == ("failed", None, "busy")
 
 
-def test_a_backfilled_row_ignores_the_clients_default_relevancy_window(db: Connection) -> None:
+def test_a_backfilled_row_ignores_the_clients_default_relevant_for_option(db: Connection) -> None:
     query = "select pgsched_internal.options_of('{\"deadline\": \"1h\"}', 'payments', 0::smallint, %s)"
     db.execute(
         "insert into pgsched.clients (client_id, options) values ('payments', %s)",

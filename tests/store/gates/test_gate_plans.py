@@ -63,7 +63,7 @@ async def explain(worker: Connection, text: str, parameters: dict[str, Any]) -> 
     return Plan(nodes=list(_nodes(found[0][0]["Plan"])))
 
 
-async def test_the_claim_held_query_reads_only_a_batch_using_the_gate_index(worker: Connection) -> None:
+async def test_the_claim_held_query_uses_the_gate_index_and_reads_only_a_batch(worker: Connection) -> None:
     async with worker.transaction(force_rollback=True):
         plan = await explain(worker, statement_among("gates/claim_held", tuple(range(16))), HELD)
         by_gate = await index_names(worker, "executions_gate")
@@ -86,7 +86,7 @@ async def test_the_waits_for_turn_query_reads_one_index_entry_per_partition(work
     assert plan.rows_read <= 16
 
 
-async def test_the_hold_due_query_reads_only_due_rows_using_the_fire_at_index(worker: Connection) -> None:
+async def test_the_hold_due_query_uses_the_fire_at_index_to_read_only_due_rows(worker: Connection) -> None:
     async with worker.transaction(force_rollback=True):
         await worker.execute("set local pgsched.notify = off")
         named = {"clients": ["flood"], "capabilities": [], "batch": BATCH}
@@ -132,7 +132,7 @@ async def test_the_let_stuck_query_reads_no_more_keys_than_its_limit(worker: Con
     assert plan.rows_read <= 2 * 5 + 2
 
 
-async def test_the_sidelined_query_counts_held_rows_using_the_gate_index(worker: Connection) -> None:
+async def test_the_sidelined_query_uses_the_gate_index_to_count_held_rows(worker: Connection) -> None:
     parameters = {"client": None, "after": None, "limit": 50}
     plan = await explain(worker, statement("gates/sidelined"), parameters)
     assert plan.indexes <= await index_names(worker, "executions_gate") | {"gates_pkey"}

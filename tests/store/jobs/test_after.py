@@ -67,7 +67,7 @@ async def test_a_run_waits_until_that_days_predecessor_run_has_ended(db: Session
     assert waiting(db, report) == [AT + DAY]
 
 
-async def test_a_run_starts_at_once_if_the_predecessor_succeeded_that_day(db: Session, worker: Connection) -> None:
+async def test_a_run_starts_immediately_if_its_predecessor_succeeded_that_day(db: Session, worker: Connection) -> None:
     first, report = imports(db, cron="0 1 * * *"), reports(db)
     planned_row(db, first, AT - timedelta(hours=1))
     finish(db, run_of(db, first))
@@ -101,7 +101,7 @@ async def test_an_after_rule_can_wait_until_the_predecessor_succeeds_that_day(db
 
 
 @pytest.mark.parametrize(("rule", "runs"), [({}, True), ({"on_none": "skip"}, False)])
-async def test_an_after_rule_decides_whether_to_run_without_a_predecessor_run(
+async def test_an_after_rule_says_whether_to_run_if_no_predecessor_run_exists(
     db: Session, worker: Connection, rule: dict[str, str], runs: bool
 ) -> None:
     first, report = imports(db, cron="0 3 * * SAT"), reports(db, **rule)

@@ -353,7 +353,7 @@ def apply(db: Session, change: str, job: UUID) -> None:
             call(db, "pause", kind="job", name=str(job))
 
 
-async def test_claiming_at_once_skips_recurring_rows(db: Session, worker: Connection) -> None:
+async def test_calling_claim_at_once_skips_recurring_rows(db: Session, worker: Connection) -> None:
     recurring = job(db)
     planned_row(db, recurring, BEGAN)
     partition = value(db, "select partition from pgsched.executions")

@@ -160,7 +160,7 @@ def test_pausing_a_job_records_when_the_pause_began(db: Connection) -> None:
     assert value(db, "select paused_at = updated_at from pgsched.jobs") is True
 
 
-def test_pausing_again_before_planning_keeps_the_first_pauses_start(db: Connection) -> None:
+def test_pausing_a_resumed_job_before_planning_keeps_the_first_paused_at(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     planned(db, job)
     call(db, "pause", kind="job", name=str(job))

@@ -182,7 +182,7 @@ async def test_one_retention_turn_deletes_all_ended_jobs_batch_by_batch(db: Conn
     assert ("jobs.deleted", {"jobs": 5}) in seen
 
 
-def test_a_dry_run_counts_matching_jobs_without_changing_them(db: Connection) -> None:
+def test_a_dry_run_counts_matching_jobs_and_changes_nothing(db: Connection) -> None:
     id = job(db, team="a")
     assert count(db, "pause", {"labels": {"team": "a"}}) == (1, True)
     assert count(db, "resume", {"labels": {"team": "a"}}) == (0, True)

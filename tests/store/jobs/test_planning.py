@@ -348,7 +348,7 @@ async def test_a_planner_pauses_when_finding_instants_is_slow(db: Session, store
     await link.drop()
 
 
-async def test_a_planner_continues_at_once_when_finding_instants_is_quick(
+async def test_a_planner_continues_immediately_if_finding_instants_is_quick(
     db: Session, store_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(first_row_planner, "_LONG", 1.0)  # a busy machine must not count as slow instants

@@ -151,7 +151,7 @@ async def test_a_held_run_beyond_the_edited_max_runs_limit_is_skipped(db: Sessio
 
 
 @pytest.mark.parametrize("rules", SPREAD, ids=str)
-async def test_a_run_delayed_by_jitter_or_window_survives_a_short_pause(
+async def test_a_run_delayed_by_jitter_or_a_window_survives_a_short_pause(
     db: Session, worker: Connection, rules: dict[str, str]
 ) -> None:
     hourly, id, instant = between(db, rules)
@@ -293,7 +293,7 @@ async def test_an_edit_updates_a_run_held_at_a_gate(db: Session, worker: Connect
     assert db.execute(held.encode(), [id]).fetchone() == ("python:other", {"n": 2}, "client:default")
 
 
-async def test_cancelling_a_job_keeps_a_held_run_that_has_begun_before(db: Session, worker: Connection) -> None:
+async def test_cancelling_a_job_keeps_a_held_run_that_has_begun_already(db: Session, worker: Connection) -> None:
     hourly, id = await held_of(db, worker)
     db.execute("update pgsched.executions set uncounted = 1 where id = %s", [id])
     db.execute("select pgsched.cancel(%s)", [hourly])

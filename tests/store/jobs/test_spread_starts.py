@@ -48,7 +48,7 @@ async def claimed_late(
 
 
 @pytest.mark.parametrize("rules", SPREADS, ids=str)
-async def test_jitter_and_window_plan_a_row_to_start_after_its_instant(
+async def test_jitter_or_a_window_delays_a_planned_rows_start(
     db: Session, worker: Connection, rules: dict[str, str]
 ) -> None:
     spread_job(db, rules)
@@ -59,7 +59,7 @@ async def test_jitter_and_window_plan_a_row_to_start_after_its_instant(
 
 
 @pytest.mark.parametrize("rules", SPREADS, ids=str)
-async def test_jitter_and_window_plan_a_successor_to_start_after_its_instant(
+async def test_jitter_or_a_window_delays_a_successors_start(
     db: Session, worker: Connection, rules: dict[str, str]
 ) -> None:
     spread_job(db, rules)

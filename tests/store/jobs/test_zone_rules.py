@@ -140,7 +140,9 @@ async def test_a_correctly_placed_row_is_not_rewritten(db: Connection, processes
     assert column(db, "select id from pgsched.audit_log where action = 'tzdata'") == []
 
 
-async def test_moving_a_row_keeps_the_delay_between_instant_and_start(db: Connection, processes: Processes) -> None:
+async def test_moving_a_row_keeps_the_time_between_its_instant_and_its_start(
+    db: Connection, processes: Processes
+) -> None:
     job = await planned(db, processes)
     right = misplace(db, job)
     db.execute("update pgsched.executions set fire_at = fire_at + interval '90 seconds'")
@@ -210,7 +212,7 @@ async def test_a_locked_job_is_rechecked_later(db: Connection, processes: Proces
     assert process.emitted[-1][1]["checked"] == 2
 
 
-async def test_the_next_start_finishes_an_interrupted_recheck(db: Connection, processes: Processes) -> None:
+async def test_a_new_process_finishes_an_interrupted_recheck(db: Connection, processes: Processes) -> None:
     made = [await planned(db, processes, key=str(n)) for n in range(60)]
     right = {job: misplace(db, job) for job in made}
     crashed = processes.start("2025b")
@@ -260,7 +262,7 @@ async def test_a_process_with_older_zone_rules_emits_an_event_and_moves_no_row(
     assert (on_record(db), waits_for(db, job)) == ("2025b", wrong)
 
 
-async def test_the_next_start_rechecks_rows_planned_with_older_zone_rules(db: Connection, processes: Processes) -> None:
+async def test_a_new_process_rechecks_rows_planned_with_older_zone_rules(db: Connection, processes: Processes) -> None:
     job = await planned(db, processes)
     newer = processes.start("2025b")
     await newer.work()
@@ -273,7 +275,7 @@ async def test_the_next_start_rechecks_rows_planned_with_older_zone_rules(db: Co
     assert column(db, "select name from pgsched_internal.facts") == ["tzdata"]
 
 
-async def test_the_first_start_records_the_zone_rules_version(db: Connection, processes: Processes) -> None:
+async def test_the_first_process_records_the_zone_rules_version(db: Connection, processes: Processes) -> None:
     db.execute("delete from pgsched_internal.facts")
     process = processes.start("2025b")
     await process.work()

@@ -47,7 +47,7 @@ def test_planning_timestamps_cannot_be_infinite(db: Session, name: str) -> None:
         db.execute(f"update pgsched.jobs set {name} = 'infinity'".encode())
 
 
-async def test_an_overlapping_run_can_cancel_hundreds_of_runs_at_once(
+async def test_an_overlapping_run_can_cancel_hundreds_of_runs_in_one_claim(
     db: Session, worker: Connection, store_url: str
 ) -> None:
     hourly = job(db, rules={"on_overlap": "cancel_running"})

@@ -74,7 +74,7 @@ async def test_a_clients_max_attempts_option_applies_when_a_worker_is_lost(db: S
     assert await reap(worker, partition_of(db, id), [5]) == (0, 1)
 
 
-async def test_a_sql_target_runs_again_after_its_worker_is_lost(db: Session, worker: Connection) -> None:
+async def test_an_sql_target_runs_again_after_its_worker_is_lost(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, owner=5, target="sql:billing.settle", options={"max_attempts": 1})
     assert await reap(worker, partition_of(db, id), [5]) == (1, 0)
 

@@ -126,7 +126,9 @@ async def lease(worker: Connection) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("order", ["", " desc"])
-async def test_a_claim_reads_only_its_batch_using_the_fire_at_index(worker: Connection, order: LiteralString) -> None:
+async def test_a_claim_uses_the_fire_at_index_and_reads_only_its_batch(
+    worker: Connection, order: LiteralString
+) -> None:
     async with worker.transaction(force_rollback=True):
         plan = await explain(worker, "live/claim", CLAIM, order=order)
         assert plan.indexes <= await index_names(worker, "executions_fire_at")

@@ -130,7 +130,7 @@ async def test_reaping_skips_a_row_that_is_being_settled(db: Session, worker: Co
     assert column(db, "select id from pgsched.executions") == []
 
 
-async def test_several_rows_are_reaped_at_once(db: Session, worker: Connection) -> None:
+async def test_several_rows_are_reaped_together(db: Session, worker: Connection) -> None:
     ids = [await leased(db, worker, owner=5) for _ in range(3)]
     options = '{"max_attempts": 1}'
     db.execute("update pgsched.executions set begun = lease_token, options = %s where id = %s", [options, ids[0]])

@@ -138,7 +138,7 @@ async def test_short_attempts_share_times_but_none_begins_before_its_row_is_due(
     assert row(db, f"select began_at = '{kept}Z', seconds::text, worker from pgsched.history") == (True, "0.005", 1)
 
 
-async def test_an_attempt_without_an_instant_began_with_the_transaction(db: Session, worker: Connection) -> None:
+async def test_an_attempt_with_no_start_instant_began_with_the_transaction(db: Session, worker: Connection) -> None:
     found = await one(db, worker)
     await executions.settle_succeeded(worker, None, {found.partition: group(found)}, Times(LONG_AGO, 0.5))
     assert row(db, "select began_at = finished_at, seconds from pgsched.history") == (True, 0.5)

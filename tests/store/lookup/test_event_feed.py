@@ -60,7 +60,7 @@ async def test_an_event_contains_the_executions_outcome(db: Connection, reader: 
     assert nothing == []
 
 
-async def test_a_late_commits_event_is_read_later_without_delaying_other_events(
+async def test_a_late_commits_event_is_read_later_and_delays_no_other_events(
     db: Connection, reader: Reader, store_url: str
 ) -> None:
     late, after, last = (schedule(db) for _ in range(3))

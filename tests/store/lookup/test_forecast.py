@@ -30,7 +30,7 @@ def _put(db: Connection, *instants: datetime) -> None:
         db.execute(_MOVE, [instant, schedule(db)])
 
 
-async def test_the_forecast_is_empty_without_waiting_executions(planning: connect.Connection) -> None:
+async def test_the_forecast_is_empty_if_no_executions_are_waiting(planning: connect.Connection) -> None:
     assert await forecast(planning, minutes=60, per_minute=10) == []
 
 

@@ -119,7 +119,7 @@ async def test_a_client_sees_only_its_own_rollups(db: Connection, worker: connec
         assert len(minutes(db)) == 3
 
 
-async def test_rollup_days_are_created_and_dropped_as_partitions(db: Connection, worker: connect.Connection) -> None:
+async def test_rollup_day_partitions_are_created_and_dropped(db: Connection, worker: connect.Connection) -> None:
     day = value(db, "select (now() at time zone 'UTC')::date - pgsched_internal.rollup_days() - 1")
     db.execute(f"drop table if exists pgsched_internal.rollups_{day:%Y%m%d}")
     for verb in ("make_day", "attach_day"):

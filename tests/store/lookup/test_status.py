@@ -65,7 +65,7 @@ def test_a_retry_does_not_move_the_nominal_instant(db: Connection) -> None:
     ) == (True, True)
 
 
-def test_the_status_view_shows_the_same_row_before_and_after_the_end(db: Connection) -> None:
+def test_the_status_view_shows_an_execution_unchanged_after_it_ends(db: Connection) -> None:
     id = schedule(db, client="payments", key="k", payload={"n": 1})
     before = row(db, "select id, client_id, key, queue, target, payload, scheduled_for, created_at from pgsched.status")
     finish(db, id)

@@ -165,7 +165,7 @@ def test_an_expired_lease_on_the_last_attempt_fails_the_execution(db: Connection
     assert column(db, "select attempt from pgsched.attempts order by attempt") == [1, 2]
 
 
-def test_a_lost_lease_can_be_reaped_without_a_claim(db: Connection) -> None:
+def test_reaping_a_lost_lease_does_not_require_a_claim(db: Connection) -> None:
     put(db, options={"max_attempts": 1})
     handed = claim_one(db)
     run_out(db, handed)
@@ -226,7 +226,7 @@ def test_a_claim_whose_lease_expired_counts_as_a_delivery(db: Connection) -> Non
     assert (handed.attempt, handed.delivery_count) == (2, 2)
 
 
-def test_a_claim_expires_an_execution_past_its_relevancy_window(db: Connection) -> None:
+def test_a_claim_expires_an_execution_past_its_relevant_for_period(db: Connection) -> None:
     put(db, fire_at=datetime.now(UTC) - timedelta(hours=1), options={"relevant_for": "10m"})
     fresh = put(db)
     assert [handed.id for handed in claim(db)] == [fresh]
@@ -235,14 +235,14 @@ def test_a_claim_expires_an_execution_past_its_relevancy_window(db: Connection) 
     )  # fmt: skip
 
 
-def test_late_executions_expire_after_the_clients_relevancy_window(db: Connection) -> None:
+def test_late_executions_expire_after_the_clients_relevant_for_period(db: Connection) -> None:
     db.execute("""insert into pgsched.clients (client_id, options) values ('hasty', '{"relevant_for": "1m"}')""")
     put(db, client="hasty", fire_at=datetime.now(UTC) - timedelta(hours=1))
     assert claim(db) == []
     assert column(db, "select status::text from pgsched.history") == ["expired"]
 
 
-def test_the_queues_relevancy_window_applies_except_to_backfills(db: Connection) -> None:
+def test_the_queues_relevant_for_option_applies_except_to_backfills(db: Connection) -> None:
     db.execute("""update pgsched.queues set options = '{"relevant_for": "1m"}' where name = 'orders'""")
     late = datetime.now(UTC) - timedelta(hours=1)
     put(db, fire_at=late)

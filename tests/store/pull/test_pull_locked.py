@@ -226,7 +226,7 @@ def test_an_execution_whose_result_cannot_be_recorded_is_held(db: Connection, st
     assert row(db, "select status::text, held_by from pgsched.status where id = %s", [id]) == ("held", "error")
 
 
-def test_a_lock_on_the_jobs_table_delays_no_executions_without_a_job(db: Connection, store_url: str) -> None:
+def test_a_lock_on_the_jobs_table_does_not_delay_one_shot_executions(db: Connection, store_url: str) -> None:
     plain, failing = put(db), put(db)
     handed = {one.id: one for one in claim(db)}
     with psycopg.connect(store_url) as holder:

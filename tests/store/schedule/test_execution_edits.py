@@ -77,7 +77,7 @@ def test_an_execution_can_be_edited_by_client_and_key(db: Connection) -> None:
     assert (content(db, id)[1], content(db, other)[1]) == ({"n": 3}, {"n": 1})
 
 
-def test_an_edit_is_audited_without_payload_or_header_values(db: Connection) -> None:
+def test_an_edits_audit_entry_has_no_payload_or_header_values(db: Connection) -> None:
     id = one(db, options={"headers": {"X-Token": "hush"}}, payload={"password": "hush"})
     edit(db, id, {"payload": {"password": "new"}, "options": None, "fire_at": "2041-01-01T00:00:00Z", "target": TARGET},
          note="see 42", actor="ann")  # fmt: skip
@@ -145,7 +145,7 @@ def test_a_job_can_be_edited_by_key_but_cannot_be_given_a_fire_at(db: Connection
 
 
 @pytest.mark.parametrize("function", ["cancel", "edit", "status_of"])
-def test_an_edit_requires_either_an_id_or_a_client_and_a_key(db: Connection, function: str) -> None:
+def test_an_execution_is_given_by_id_alone_or_by_client_and_key(db: Connection, function: str) -> None:
     id = one(db, key="k")
     for names in (
         {"client": "default"},

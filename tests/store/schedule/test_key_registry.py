@@ -309,7 +309,7 @@ def test_the_outcome_of_scheduling_a_dependent_has_no_instant(db: Connection) ->
 
 @pytest.mark.parametrize("ended", ["failed", "expired", "cancelled", "skipped"])
 @pytest.mark.parametrize("on_conflict", ["replace", "keep", "reject"])
-def test_an_unsuccessful_executions_key_is_free_at_once(db: Connection, ended: str, on_conflict: str) -> None:
+def test_an_unsuccessful_executions_key_is_free_immediately(db: Connection, ended: str, on_conflict: str) -> None:
     id = schedule(db, key="k")
     finish(db, id, ended=ended)
     again, *rest = outcome(db, on_conflict=on_conflict)

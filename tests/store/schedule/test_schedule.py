@@ -33,7 +33,7 @@ def test_an_execution_without_a_fire_at_is_due_now(db: Connection) -> None:
         assert value(db, "select fire_at = pgsched.now() from pgsched.executions where id = %s", [id])
 
 
-def test_an_execution_scheduled_in_the_past_is_due_at_once(db: Connection) -> None:
+def test_an_execution_scheduled_in_the_past_is_due_immediately(db: Connection) -> None:
     id = schedule(db, fire_at="2020-01-01Z")
     assert value(db, "select fire_at < pgsched.now() from pgsched.executions where id = %s", [id])
 

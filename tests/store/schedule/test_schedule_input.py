@@ -272,7 +272,7 @@ def test_a_keyed_row_in_the_wrong_partition_is_refused(db: Connection) -> None:
 
 
 @pytest.mark.parametrize("both", [{"cron": "@daily", "every": "1 hour"}, {}])
-def test_an_inserted_job_requires_either_cron_or_every(db: Connection, both: dict[str, Any]) -> None:
+def test_an_inserted_job_requires_exactly_one_of_cron_and_every(db: Connection, both: dict[str, Any]) -> None:
     with refused("PS002", hint="exactly one"):
         db.execute(
             "insert into pgsched.jobs (target, cron, every) values (%s, %s, %s)",

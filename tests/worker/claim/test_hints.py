@@ -64,7 +64,7 @@ def told(partition: int, instant: int = NOW) -> str:
     return f"{partition}@{instant + UNIX}"
 
 
-async def test_a_notice_of_a_row_is_passed_on_at_once(heard: Heard) -> None:
+async def test_a_notice_of_a_row_is_passed_on_immediately(heard: Heard) -> None:
     heard.hints.take(told(3))
     assert (heard.rows, heard.polls) == ([(3, NOW)], 0)
 

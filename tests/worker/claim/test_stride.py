@@ -33,7 +33,7 @@ def test_clients_with_few_ordering_keys_are_settled_first() -> None:
     assert [client for _, client, _ in first.keys.values()].count("b") == 2
 
 
-def test_a_batch_with_few_ordering_keys_is_settled_at_once() -> None:
+def test_a_batch_with_few_ordering_keys_is_settled_as_a_whole() -> None:
     batch = Batch()
     for number in range(64):
         succeeded(batch, number, "k")

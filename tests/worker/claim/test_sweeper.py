@@ -130,7 +130,7 @@ async def test_a_backlog_drains_after_its_limit_is_dropped(shut: Connection, run
 
 
 @pytest.mark.parametrize("workers", [1, 4])
-async def test_rows_behind_a_limited_clients_backlog_are_found_each_time(
+async def test_rows_behind_a_limited_clients_backlog_are_found_promptly(
     db: Connection, silent: Connection, running: Running, app: App, workers: int
 ) -> None:
     """The limit lets one execution pass per second, so the client is skipped at some times and not at others."""
@@ -215,7 +215,7 @@ async def test_several_unnotified_rows_in_one_partition_are_all_found(
     assert len(calls) == len(set(calls)) == 51
 
 
-async def test_rows_are_found_after_the_sweep_connection_was_cut(
+async def test_rows_are_found_after_the_sweep_connection_is_cut(
     db: Connection, silent: Connection, running: Running, recorder: Recorder, app: App
 ) -> None:
     sessions = "pg_stat_activity where application_name like 'pgsched sweep %%'"

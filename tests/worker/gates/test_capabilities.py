@@ -40,7 +40,7 @@ async def test_workers_without_the_handler_cause_no_failed_attempts(running: Run
     assert await value(db, "select count(*) from pgsched.attempts") == 0
 
 
-async def test_a_worker_skips_targets_that_only_another_worker_can_deliver(running: Running, db: Connection) -> None:
+async def test_a_worker_skips_executions_that_only_another_worker_can_deliver(running: Running, db: Connection) -> None:
     app, calls = app_with("greet")
     async with running() as without, running(app) as having:
         await knows(without, "python:greet")

@@ -32,7 +32,7 @@ def failing_app() -> App:
     return app
 
 
-async def test_client_defaults_apply_where_the_execution_sets_nothing(db: Connection, running: Running) -> None:
+async def test_client_defaults_apply_to_options_the_execution_does_not_set(db: Connection, running: Running) -> None:
     await db.execute("""select pgsched.set_client('default', '{"options": {"max_attempts": 1}}')""")
     async with running(failing_app()):
         await db.execute("""select pgsched.schedule('python:fail', options => '{"timeout": "5s"}')""")
@@ -50,7 +50,7 @@ async def test_execution_options_override_client_defaults(db: Connection, runnin
     assert await value(db, ATTEMPTS) == 2
 
 
-async def test_queue_defaults_apply_where_the_client_sets_nothing(db: Connection, running: Running) -> None:
+async def test_queue_defaults_apply_to_options_the_client_does_not_set(db: Connection, running: Running) -> None:
     await db.execute(
         """select pgsched.create_queue('orders', '{"options": {"max_attempts": 2, "backoff": ["1ms"]}}')"""
     )

@@ -150,7 +150,7 @@ async def test_an_execution_held_before_it_is_due_does_not_start_early(running: 
     assert await value(db, "select count(*) from pgsched.history where finished_at < scheduled_for") == 0
 
 
-async def test_executions_behind_a_limit_expire_without_using_its_rate(running: Running, db: Connection) -> None:
+async def test_executions_that_expire_behind_a_limit_use_none_of_its_rate(running: Running, db: Connection) -> None:
     app, _ = counting_app()
     await limit(db, "client:flood", events=1, period="1 hour", next_at="2200-01-01")
     await db.execute(FLOOD.encode(), ['{"relevant_for": "10s"}', 40])

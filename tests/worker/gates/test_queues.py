@@ -130,7 +130,7 @@ async def test_a_running_execution_finishes_although_its_queue_is_paused(
         await until_history(db, 1)
 
 
-async def test_a_queue_pause_is_noticed_without_a_notification(
+async def test_a_queue_pause_is_noticed_even_if_no_notification_arrives(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     async with running(counting_app(), notify=False) as worker:

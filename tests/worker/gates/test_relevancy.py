@@ -1,4 +1,4 @@
-"""An execution held beyond its relevancy window expires when the window ends, not when its turn comes."""
+"""A held execution expires when its ``relevant_for`` period ends, not when its turn comes."""
 
 import asyncio
 
@@ -30,7 +30,7 @@ TOOK = "select extract(epoch from finished_at - scheduled_for)::float8 from pgsc
 @pytest.mark.parametrize(
     ("way", "whose"), [*((way, "its own") for way in WAYS), ("a limit", "its client's"), ("a hold", "its queue's")]
 )
-async def test_a_held_execution_expires_when_its_relevancy_window_ends(
+async def test_a_held_execution_expires_when_its_relevant_for_period_ends(
     running: Running, db: Connection, way: str, whose: str
 ) -> None:
     app = App()
@@ -49,7 +49,7 @@ async def test_a_held_execution_expires_when_its_relevancy_window_ends(
     assert 3 <= await value(db, TOOK) < 9
 
 
-async def test_a_held_execution_stays_held_within_its_relevancy_window(running: Running, db: Connection) -> None:
+async def test_a_held_execution_stays_held_within_its_relevant_for_period(running: Running, db: Connection) -> None:
     await db.execute(WAYS["a hold"].encode())
     async with running():
         for seconds in (1, 1000):
@@ -82,7 +82,7 @@ _WAITS_FOR = (
 
 
 @pytest.mark.parametrize("what", LATER)
-async def test_an_execution_released_after_its_relevancy_window_expires(
+async def test_an_execution_expires_if_released_after_its_relevant_for_period(
     running: Running, db: Connection, what: str
 ) -> None:
     app, begun = App(), []

@@ -93,7 +93,7 @@ async def test_a_function_that_raises_an_error_is_rolled_back_and_called_again(
         ("sql:billing.act", "perform pgsched.schedule('python:x', client => 'other')", "PS012: "),
     ],
 )
-async def test_a_call_that_can_never_succeed_fails_at_once_with_advice(
+async def test_a_call_that_can_never_succeed_fails_immediately_with_advice(
     billing: Connection, running: Running, target: str, body: str, says: str
 ) -> None:
     await billing.execute("create schema secret")

@@ -215,7 +215,7 @@ async def test_rows_that_would_start_last_are_handed_back(dispatcher: Dispatcher
 
 
 @pytest.mark.timed
-async def test_each_row_is_either_delivered_or_handed_back_once(
+async def test_each_row_is_delivered_once_or_handed_back_once(
     dispatcher: Dispatcher, gate: Gate, settled: Settled
 ) -> None:
     given = rows(60)
@@ -303,7 +303,7 @@ async def test_handed_back_rows_are_claimed_again_before_the_next_poll(
         await until_history(db, 1500, seconds=20)
 
 
-async def test_a_row_beyond_its_clients_relevancy_window_expires(
+async def test_a_row_past_its_clients_relevant_for_period_expires(
     dispatcher: Dispatcher, settled: Settled, gate: Gate
 ) -> None:
     late = [row._replace(client_id="brief") for row in rows(1, fire_at=-61_000_000)]
@@ -318,7 +318,7 @@ async def test_a_row_delayed_by_jitter_does_not_expire(dispatcher: Dispatcher, s
     assert await settled.wait_for(Succeeded, 1) == [spread[0].id]
 
 
-async def test_a_rows_relevancy_window_overrides_the_clients_default(
+async def test_a_rows_relevant_for_option_overrides_the_clients_default(
     dispatcher: Dispatcher, settled: Settled, gate: Gate
 ) -> None:
     gate.opened.set()
@@ -327,7 +327,7 @@ async def test_a_rows_relevancy_window_overrides_the_clients_default(
     assert await settled.wait_for(Succeeded, 1) == [late[0].id]
 
 
-async def test_a_backfilled_row_ignores_its_clients_relevancy_window(
+async def test_a_backfilled_row_ignores_its_clients_relevant_for_option(
     dispatcher: Dispatcher, settled: Settled, gate: Gate
 ) -> None:
     gate.opened.set()

@@ -58,7 +58,7 @@ async def test_a_payload_of_the_maximum_size_is_sent(db: Connection, running: Ru
         ),
     ],
 )
-async def test_a_payload_that_cannot_be_sent_fails_at_once_with_advice(
+async def test_a_payload_that_cannot_be_sent_fails_immediately_with_advice(
     db: Connection, running: Running, target: str, payload: str, says: str
 ) -> None:
     async with running():

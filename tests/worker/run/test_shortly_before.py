@@ -163,7 +163,7 @@ async def several(url: str, count: int) -> AsyncIterator[asyncio.Queue[Connectio
 
 
 @pytest.mark.timed
-async def test_a_change_made_shortly_before_the_start_takes_effect(
+async def test_a_change_shortly_before_an_executions_start_takes_effect(
     db: Connection, database_url: str, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls, heard, start = Calls(), list[tuple[float, str]](), time.time() + 5

@@ -51,7 +51,7 @@ def test_a_row_added_during_a_round_waits_behind_its_clients_rows() -> None:
     assert started(rounds) == [*(f"a-{n:02}" for n in range(3, 8)), "b-00", *(f"a-{n:02}" for n in range(8, 31))]
 
 
-def test_a_row_added_after_a_finished_round_starts_at_once() -> None:
+def test_a_row_added_after_a_finished_round_starts_immediately() -> None:
     rounds = filled(("a", 8))
     assert len(started(rounds)) == 8
     rounds.add(row("a", 8))

@@ -83,14 +83,14 @@ async def test_rows_whose_lease_expired_while_the_loop_was_blocked_do_not_start(
     assert recorder.named("lease.doubted") == [{"count": 5}]
 
 
-async def test_rows_with_valid_leases_start_after_the_loop_was_blocked(
+async def test_rows_with_valid_leases_start_after_a_blocked_loop_resumes(
     dispatcher: Dispatcher, channel: Blocking, settled: Settled
 ) -> None:
     dispatcher.submit(rows(4), time.monotonic() + 30)
     assert len(await settled.wait_for(Succeeded, 4)) == 4
 
 
-async def test_newly_claimed_rows_start_after_leases_were_doubted(
+async def test_newly_claimed_rows_start_after_doubtful_leases_are_handed_back(
     dispatcher: Dispatcher, channel: Blocking, settled: Settled
 ) -> None:
     dispatcher.submit(rows(2), time.monotonic() + 0.2)

@@ -160,7 +160,7 @@ async def test_each_way_of_scheduling_joins_the_spans_of_caller_and_target(
         assert way == [f"settle{path}", "deliver", "attempt", *(["schedule"] if path == "/http" else [])]
 
 
-async def test_one_trace_joins_a_transaction_and_its_handler(
+async def test_a_handlers_spans_join_the_scheduling_transactions_trace(
     db: Connection, running: Running, collector: Collector, shop: trace.Tracer
 ) -> None:
     app = App()

@@ -85,7 +85,7 @@ async def in_hand(worker: Worker, count: int = 1) -> None:
     await until(has)
 
 
-async def test_an_execution_cancelled_before_its_instant_makes_no_call(
+async def test_an_execution_cancelled_before_it_is_due_is_never_called(
     db: Connection, early: Early, noted: Noted
 ) -> None:
     async with early() as worker:
