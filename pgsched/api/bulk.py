@@ -52,7 +52,7 @@ class BulkFilter(
     status: (
         Annotated[list[LiveStatus], Meta(min_length=1, description="For executions: any of these statuses.")] | None
     ) = None
-    queue: Annotated[str, Meta(description="For executions: only in this queue.")] | None = None
+    queue: Annotated[str, Meta(description="For executions: the queue they are in.")] | None = None
     host: str | None = None
     job: UUID | None = None
     key: str | None = None

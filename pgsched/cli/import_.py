@@ -44,7 +44,7 @@ _CLIENT = click.option("--client", metavar="NAME", help="Client that the jobs be
     help="Target to call for each command; {name} becomes the program's name, and {key} the job's key.",
 )
 @click.option(
-    "--system", is_flag=True, help="The file has the format of /etc/crontab, with a user before each command."
+    "--system", is_flag=True, help="The file is in /etc/crontab format, with a user field before each command."
 )
 @_CLIENT
 @json_option

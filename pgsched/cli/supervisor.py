@@ -134,7 +134,7 @@ class Supervisor:
         _, late = await asyncio.wait(keeping, timeout=self._drain_timeout + HAND_BACK)
         if late:
             self._report(
-                "not drained in time: killing the remaining processes; other workers take over their executions"
+                "some processes did not drain in time: killing them; other workers will take over their executions"
             )
             self._signal(signal.SIGKILL)
             await asyncio.wait(keeping)

@@ -184,9 +184,9 @@ def check_address(base_url: str) -> str:
 
 def check_patience(timeout: float | None, retries: int) -> None:
     if timeout is not None and not (_is_number(timeout) and timeout > 0):
-        raise InvalidInput(f"timeout cannot be {timeout!r:.80}: write seconds, such as 10, or None to wait forever")
+        raise InvalidInput(f"timeout cannot be {timeout!r:.80}: give seconds, such as 10, or None to wait forever")
     if not (_is_number(retries) and retries >= 0):
-        raise InvalidInput(f"retries cannot be {retries!r:.80}: write a number, such as 2")
+        raise InvalidInput(f"retries cannot be {retries!r:.80}: give 0 or a positive number, such as 2")
 
 
 def _is_number(value: Any) -> bool:

@@ -45,7 +45,7 @@ class Snooze(OutcomeException):
 
     def __init__(self, after: timedelta, reason: str = "the handler asked to be called again later") -> None:
         if not isinstance(after, timedelta):
-            raise TypeError(f"the argument after must be a timedelta, not {type(after).__name__}")
+            raise TypeError(f'the argument "after" must be a timedelta, not {type(after).__name__}')
         reason = cut(str(reason))
         super().__init__(reason, Postponed(after=after, reason=reason))
 

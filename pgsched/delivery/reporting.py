@@ -121,5 +121,7 @@ def checked_checkpoint(value: Any) -> str:
     except TypeError as error:
         raise InvalidInput(f"a checkpoint must be JSON: {error}") from error
     if len(encoded) > LONGEST_CHECKPOINT:
-        raise InvalidInput(f"a checkpoint has at most {LONGEST_CHECKPOINT} bytes of JSON; this one has {len(encoded)}")
+        raise InvalidInput(
+            f"a checkpoint can be at most {LONGEST_CHECKPOINT} bytes of JSON; this one is {len(encoded)}"
+        )
     return json_text(encoded) or "null"

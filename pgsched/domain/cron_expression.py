@@ -173,13 +173,14 @@ def _fields_of(expression: str) -> list[str]:
     shown = repr(expression[:64])
     if expression.startswith("@") and expression.lower() not in _MACROS:
         raise InvalidSchedule(
-            f"cron {shown} is unknown: write one of {' '.join(_MACROS)}, or five fields; for an interval, use every"
+            f'cron {shown} is unknown: write one of {" ".join(_MACROS)}, or five fields; for an interval, use "every"'
         )
     if "=" in expression:
-        raise InvalidSchedule(f"cron {shown} contains a time zone: give the zone separately, as timezone")
+        raise InvalidSchedule(f'cron {shown} contains a time zone: give the zone separately, as "timezone"')
     if re.match(r"(cron|rate|at)\(", expression, re.IGNORECASE):
         raise InvalidSchedule(
-            f"cron {shown} is a call: write only what is in its parentheses (five fields as cron, or a rate as every)"
+            f"cron {shown} is a call: write only what is in its parentheses "
+            '(five fields for "cron", or a rate for "every")'
         )
     fields = _MACROS.get(expression.lower(), expression).split()
     if len(fields) not in (5, 6) or len(expression) > _LONGEST:

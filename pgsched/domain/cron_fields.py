@@ -69,7 +69,7 @@ def values_of(name: str, item: str) -> int:
             name,
             item,
             f" has a step larger than its range: write the single value {values[0]}, or, for a fixed interval, give "
-            "every instead of cron",
+            '"every" instead of "cron"',
         )
     return sum(
         1 << value for value in {value if value <= last else value - last - 1 + first for value in values[::step]}

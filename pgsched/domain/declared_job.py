@@ -56,7 +56,7 @@ class DeclaredJob:
                     raise InvalidInput(f"{name} cannot be {value!r:.80}: write {wanted}")
         parse_target(self.target)
         if self.cron is None and self.every is None:
-            raise InvalidSchedule("a declared job needs cron or every: give one of them")
+            raise InvalidSchedule('a declared job needs "cron" or "every": give one of them')
         parts: dict[str, Any] = {name: getattr(self, name) for name in _PARTS}
         check_request(**parts)
 

@@ -66,13 +66,13 @@ def parse_exclusion(text: str) -> Exclusion:
         return _pattern(stripped)
     first, *rest = (end.strip(_BLANKS) for end in stripped.split("/"))
     if len(rest) > 1 or (not rest and not _DATE.fullmatch(first)):
-        raise InvalidSchedule(f"exclude {text[:64]!r} is not valid: {_HINT}")
+        raise InvalidSchedule(f'"exclude" {text[:64]!r} is not valid: {_HINT}')
     last = rest[0] if rest else first
     dates = [bool(_DATE.fullmatch(end)) for end in (first, last)]
     if dates == [True, True]:
         return _days(text, _date(first), _date(last))
     if any(dates):
-        raise InvalidSchedule(f"exclude {text[:64]!r} mixes a date and an instant: {_HINT}")
+        raise InvalidSchedule(f'"exclude" {text[:64]!r} mixes a date and an instant: {_HINT}')
     return _between(text, instant_of(first, "exclude"), instant_of(last, "exclude"))
 
 
@@ -159,20 +159,20 @@ def _pattern(text: str) -> Pattern:
     try:
         return Pattern(expression=Cron(expression=text).expression)
     except InvalidSchedule as error:
-        raise InvalidSchedule(f"exclude {text[:64]!r} is neither a date nor a cron expression ({error})") from None
+        raise InvalidSchedule(f'"exclude" {text[:64]!r} is neither a date nor a cron expression ({error})') from None
 
 
 def _days(text: str, first: date, last: date) -> ExcludedDays:
     if last < first:
-        raise InvalidSchedule(f"exclude {text!r} ends before it starts: write the earlier date first")
+        raise InvalidSchedule(f'"exclude" {text!r} ends before it starts: write the earlier date first')
     if last - first > LONGEST:
-        raise InvalidSchedule(f"exclude {text!r} is longer than ten years: write ends_at, or several ranges")
+        raise InvalidSchedule(f'"exclude" {text!r} is longer than ten years: write ends_at, or several ranges')
     return ExcludedDays(first=first, last=last)
 
 
 def _between(text: str, start: datetime, end: datetime) -> Between:
     if end <= start:
-        raise InvalidSchedule(f"exclude {text[:80]!r} must end after it starts: write the earlier instant first")
+        raise InvalidSchedule(f'"exclude" {text[:80]!r} must end after it starts: write the earlier instant first')
     return Between(start=start, end=end)
 
 
@@ -180,7 +180,7 @@ def _date(text: str) -> date:
     try:
         found = date.fromisoformat(text)
     except ValueError:
-        raise InvalidSchedule(f"exclude {text!r} is not a date that exists: write one such as 2026-12-25") from None
+        raise InvalidSchedule(f'"exclude" {text!r} is not a date that exists: write one such as 2026-12-25') from None
     if found.year not in _YEARS:
-        raise InvalidSchedule(f"exclude {text!r} is out of range: write a year from {_YEARS[0]} to {_YEARS[-1]}")
+        raise InvalidSchedule(f'"exclude" {text!r} is out of range: write a year from {_YEARS[0]} to {_YEARS[-1]}')
     return found

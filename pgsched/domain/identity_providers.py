@@ -175,7 +175,7 @@ def _count(issuer: str, given: Mapping[str, Any], name: str) -> int | None:
     found = given.get(name)
     if found is None or (type(found) is int and 1 <= found <= _FASTEST and given.get("rate") is not None):
         return found
-    raise _invalid(issuer, f"{name} must be a whole number of requests from 1 to {_FASTEST:,}; burst needs rate")
+    raise _invalid(issuer, f'"{name}" must be a whole number of requests from 1 to {_FASTEST:,}; "burst" needs "rate"')
 
 
 def _rule(issuer: str, given: Any) -> Rule:

@@ -205,7 +205,7 @@ def recurrence(
 def _check_interval(every: object, rules: Rules) -> None:
     for name, value in (("anchor", rules.anchor), ("after_completion", rules.after_completion or None)):
         if value is not None and every is None:
-            raise InvalidSchedule(f"{name} needs every: leave {name} out of the rules, or give every")
+            raise InvalidSchedule(f'"{name}" needs "every": leave "{name}" out of the rules, or give "every"')
 
 
 def _check_zone_and_seconds(found: Recurrence) -> None:

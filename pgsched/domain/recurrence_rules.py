@@ -161,7 +161,7 @@ def _check_completion(given: dict[str, Any]) -> None:
         return
     for key in ("also", "exclude", "jitter", "window", "on_overlap", "on_missed", "catch_up", "after"):
         if key in given:
-            raise InvalidSchedule(f"{key} cannot be combined with after_completion: leave one of them out")
+            raise InvalidSchedule(f'"{key}" cannot be combined with "after_completion": leave one of them out')
 
 
 def _check_bounds(rules: Rules) -> None:
@@ -217,7 +217,7 @@ def check_whole_seconds(every: Every) -> None:
     """
     if every.interval % timedelta(seconds=1):
         raise InvalidSchedule(
-            "with also or exclude, every must be a whole number of seconds: write PT2S rather than PT1.5S"
+            'with "also" or "exclude", "every" must be a whole number of seconds: write PT2S rather than PT1.5S'
         )
 
 
@@ -225,10 +225,10 @@ def _exclude(key: str, value: Any) -> tuple[Exclusion, ...]:
     items = _items(key, value, 1000, '["2026-12-25", "* 0-6 * * SAT,SUN"]')
     for item in items:
         if not isinstance(item, str):
-            raise InvalidSchedule(f"each item of exclude must be a string (got {shown(item)})")
+            raise InvalidSchedule(f'each item of "exclude" must be a string (got {shown(item)})')
     if sum(not begins_with_a_date(item) for item in items) > MOST_PATTERNS:
         raise InvalidSchedule(
-            f"exclude has over {MOST_PATTERNS} cron expressions: merge some of them with lists and ranges"
+            f'"exclude" has over {MOST_PATTERNS} cron expressions: merge some of them with lists and ranges'
         )
     return tuple(parse_exclusion(item) for item in items)
 
@@ -260,7 +260,7 @@ def _span(low: str, high: str) -> Callable[[str, Any], timedelta]:
 def _number(most: int) -> Callable[[str, Any], int]:
     def parse(key: str, value: Any) -> int:
         if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
-            raise InvalidSchedule(f"{key} must be a whole number from 1 to {most} (got {shown(value)})")
+            raise InvalidSchedule(f'"{key}" must be a whole number from 1 to {most} (got {shown(value)})')
         return value
 
     return parse
@@ -269,7 +269,7 @@ def _number(most: int) -> Callable[[str, Any], int]:
 def _choice(kind: type[StrEnum]) -> Callable[[str, Any], StrEnum]:
     def parse(key: str, value: Any) -> StrEnum:
         if not isinstance(value, str) or value not in list(kind):
-            raise InvalidSchedule(f"{key} cannot be {shown(value)}: write one of {', '.join(kind)}")
+            raise InvalidSchedule(f'"{key}" cannot be {shown(value)}: write one of {", ".join(kind)}')
         return kind(value)
 
     return parse
@@ -277,13 +277,13 @@ def _choice(kind: type[StrEnum]) -> Callable[[str, Any], StrEnum]:
 
 def _instant(key: str, value: Any) -> datetime:
     if not isinstance(value, str):
-        raise InvalidSchedule(f"{key} must be an instant such as 2026-03-01T09:00:00Z (got {shown(value)})")
+        raise InvalidSchedule(f'"{key}" must be an instant such as 2026-03-01T09:00:00Z (got {shown(value)})')
     return instant_of(value, key)
 
 
 def _truth(key: str, value: Any) -> bool:
     if not isinstance(value, bool):
-        raise InvalidSchedule(f"{key} must be true or false (got {shown(value)})")
+        raise InvalidSchedule(f'"{key}" must be true or false (got {shown(value)})')
     return value
 
 

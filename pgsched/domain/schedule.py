@@ -49,7 +49,7 @@ class Every:
 
     def __post_init__(self) -> None:
         if check_duration(self.interval) < SHORTEST_INTERVAL:
-            raise InvalidSchedule("every must be at least a second: write PT1S or more")
+            raise InvalidSchedule('"every" must be at least a second: write PT1S or more')
         object.__setattr__(self, "anchor", _in_utc(self.anchor, "anchor"))
 
 
@@ -128,9 +128,9 @@ def from_parts(
             overlap=_policy(Overlap, overlap, "overlap"),
         )
     if anchor is None:
-        raise InvalidSchedule("every needs an anchor to count from: give anchor, such as 2026-03-01T09:00:00Z")
+        raise InvalidSchedule('"every" needs an anchor to count from: give "anchor", such as 2026-03-01T09:00:00Z')
     assert every is not None
-    interval = length_of(every, "every")
+    interval = length_of(every, '"every"')
     return Every(interval=interval, anchor=instant_of(anchor, "anchor"))
 
 
@@ -144,9 +144,9 @@ def _next_multiple(every: Every, after: datetime) -> datetime | None:
 
 
 def _check_combination(kinds: dict[str, object]) -> None:
-    given = [name for name, value in kinds.items() if value is not None]
+    given = [f'"{name}"' for name, value in kinds.items() if value is not None]
     if not given:
-        raise InvalidSchedule("a schedule is missing: give one of fire_at, cron and every")
+        raise InvalidSchedule('a schedule is missing: give one of "fire_at", "cron" and "every"')
     if len(given) > 1:
         surplus = "both" if len(given) == 2 else "all of them"
         raise InvalidSchedule(f"give either {' or '.join(given)}, not {surplus}")
@@ -155,7 +155,7 @@ def _check_combination(kinds: dict[str, object]) -> None:
 def _check_companions(kind: str, value: object, companions: dict[str, object]) -> None:
     given = [name for name, companion in companions.items() if companion is not None]
     if given and value is None:
-        raise InvalidSchedule(f"{given[0]} needs {kind}: leave {given[0]} out, or give {kind}")
+        raise InvalidSchedule(f'"{given[0]}" needs "{kind}": leave "{given[0]}" out, or give "{kind}"')
 
 
 def _policy(kind: type[_Policy], text: str | None, name: str) -> _Policy:
@@ -163,7 +163,7 @@ def _policy(kind: type[_Policy], text: str | None, name: str) -> _Policy:
     if text is None:
         return choices[0]
     if text not in choices:
-        raise InvalidSchedule(f"{name} cannot be {text!r:.64}: write one of {', '.join(choices)}")
+        raise InvalidSchedule(f'"{name}" cannot be {text!r:.64}: write one of {", ".join(choices)}')
     return kind(text)
 
 
@@ -175,13 +175,13 @@ def instant_of(value: str | datetime, name: str) -> datetime:
         return _in_utc(value, name)
     if not isinstance(value, str):
         raise InvalidSchedule(
-            f"{name} cannot be {value!r:.80}: write a datetime with an offset, or a string such as {_SUCH}"
+            f'"{name}" cannot be {value!r:.80}: write a datetime with an offset, or a string such as {_SUCH}'
         )
     try:
         found = read_instant(value)
     except ValueError:
         hint = f"write ISO 8601 with an offset, such as {_SUCH} or 2026-03-01T10:00:00+01:00"
-        raise InvalidSchedule(f"{name} {value[:64]!r} is not an instant: {hint}") from None
+        raise InvalidSchedule(f'"{name}" {value[:64]!r} is not an instant: {hint}') from None
     return _in_utc(found, name)
 
 
@@ -206,8 +206,8 @@ def write_instant(instant: datetime) -> str:
 def _in_utc(value: datetime, name: str) -> datetime:
     if value.utcoffset() is None:
         shown = value.isoformat()
-        raise InvalidSchedule(f"{name} {shown} has no offset: write {shown}Z for UTC, or for example {shown}+01:00")
+        raise InvalidSchedule(f'"{name}" {shown} has no offset: write {shown}Z for UTC, or for example {shown}+01:00')
     try:
         return value.astimezone(UTC)
     except OverflowError:
-        raise InvalidSchedule(f"{name} {value.isoformat()} is out of range: write a year from 2 to 9998") from None
+        raise InvalidSchedule(f'"{name}" {value.isoformat()} is out of range: write a year from 2 to 9998') from None

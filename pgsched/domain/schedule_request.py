@@ -30,7 +30,7 @@ def check_request(
     """
     cron, every = parts.get("cron"), parts.get("every")
     given = {"fire_at": fire_at, "delay": delay, "cron": cron, "every": every}
-    kinds = [name for name, value in given.items() if value is not None]
+    kinds = [f'"{name}"' for name, value in given.items() if value is not None]
     if len(kinds) > 1:
         raise InvalidSchedule(
             f"{' and '.join(kinds)} cannot be combined: give at most one of them; if none is given, the execution "
@@ -43,7 +43,7 @@ def check_request(
         return
     _only_with("cron", cron, timezone=parts.get("timezone"))
     if rules is not None:
-        raise InvalidSchedule("rules need cron or every: leave them out, or give cron or every")
+        raise InvalidSchedule('rules need "cron" or "every": leave the rules out, or give "cron" or "every"')
     if fire_at is not None:
         instant_of(fire_at, "fire_at")
     if delay is not None:
@@ -53,22 +53,22 @@ def check_request(
 def _check_job(rules: Rules, **parts: Unpack[ScheduleParts]) -> None:
     if parts.get("timezone") is not None and parts.get("every") is not None and not (rules.also or rules.exclude):
         raise InvalidSchedule(
-            "timezone has no effect with every unless the rules contain also or exclude: leave timezone out"
+            '"timezone" has no effect with "every" unless the rules contain "also" or "exclude": leave "timezone" out'
         )
     if parts.get("anchor") is None:
         parts["anchor"] = rules.starts_at or _SOME_ANCHOR
     elif rules.anchor is not None:
-        raise InvalidSchedule("anchor is given twice, once in the rules: leave one of them out")
+        raise InvalidSchedule('"anchor" is given twice, once in the rules: leave one of them out')
     recurrence(**parts, identity="", rules=rules)
 
 
 def _only_with(kind: str, value: object, **companions: object) -> None:
     for name, companion in companions.items():
         if companion is not None and value is None:
-            raise InvalidSchedule(f"{name} needs {kind}: leave {name} out, or give {kind}")
+            raise InvalidSchedule(f'"{name}" needs "{kind}": leave "{name}" out, or give "{kind}"')
 
 
 def _check_delay(delay: str | timedelta) -> None:
-    length = length_of(delay, "delay")
+    length = length_of(delay, '"delay"')
     if length != NO_TIME:
         check_duration(length)

@@ -170,13 +170,13 @@ def parse_after(key: str, value: Any) -> After:
     """Parses the rule from a JSON object. Raises InvalidSchedule if it is invalid."""
     given = {name: text for name, text in value.items() if text is not None} if isinstance(value, dict) else {}
     if unknown := sorted(given.keys() - set(After.__slots__)):
-        raise InvalidSchedule(f"{key} cannot contain {unknown[0][:64]!r}: {_EXAMPLE}")
+        raise InvalidSchedule(f'"{key}" cannot contain {unknown[0][:64]!r}: {_EXAMPLE}')
     job = given.get("job")
     if not isinstance(job, str) or not 1 <= len(job) <= 200:
-        raise InvalidSchedule(f"{key} must contain the key of a job (got {shown(value)}): {_EXAMPLE}")
+        raise InvalidSchedule(f'"{key}" must contain the key of a job (got {shown(value)}): {_EXAMPLE}')
     for name, kind in (("same", Same), ("on_failure", OnFailure), ("on_none", OnNone)):
         if name in given and (not isinstance(given[name], str) or given[name] not in list(kind)):
-            raise InvalidSchedule(f"{name} in {key} cannot be {shown(given[name])}: write one of {', '.join(kind)}")
+            raise InvalidSchedule(f'"{name}" in "{key}" cannot be {shown(given[name])}: write one of {", ".join(kind)}')
     return After(
         job=job,
         same=Same(given.get("same", Same.DAY)),

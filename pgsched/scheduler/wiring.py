@@ -81,7 +81,7 @@ def gauges(parts: "Assembly") -> dict[str, float]:
 
 def drain_spent(parts: "Assembly") -> None:
     """Reports that all handler threads are stuck, and drains the process."""
-    reason = "every handler thread is stuck; the process drains so that its supervisor can start another"
+    reason = "every handler thread is stuck; this process is draining so that its supervisor can replace it"
     parts.events.emit("slots.taken", slots=parts.threads.name, most=parts.threads.most, reason=reason)
     if parts.containment.drain is not None:
         parts.containment.drain()

@@ -85,8 +85,10 @@ BAD = [
     job("a schedule that is text", 400, "schedule: Expected object", schedule="* * * * *"),
     timed("fire_at and cron", 422, "cannot be combined", fire_at="2031-03-01T09:00:00Z", cron="* * * * *"),
     timed("cron and every", 422, "cannot be combined", cron="* * * * *", every="1h"),
-    timed("a time zone without cron", 422, "timezone has no effect with every", timezone="Europe/Berlin", every="1h"),
-    timed("a gap without cron", 422, "gap needs cron", gap="skip", delay="1h"),
+    timed(
+        "a time zone without cron", 422, '"timezone" has no effect with "every"', timezone="Europe/Berlin", every="1h"
+    ),
+    timed("a gap without cron", 422, '"gap" needs "cron"', gap="skip", delay="1h"),
     timed("an instant without an offset", 422, "offset", fire_at="2031-03-01T09:00:00"),
     timed("an invalid instant", 422, "ISO 8601", fire_at="tomorrow"),
     timed("an infinite instant", 422, "ISO 8601", fire_at="infinity"),

@@ -118,7 +118,7 @@ async def test_a_limit_can_be_set_changed_and_removed(page: httpx.AsyncClient, d
     assert "10 per" not in (await page.get("/limits?kind=key")).text
     assert re.search(r"by [^<]*ann[^<]* <a href=.*>history<", listed)
     [going] = re.findall(r"<summary>Remove….*?</details>", listed, re.DOTALL)
-    assert "is now limited to 10 per 60.0 s." in going
+    assert "is currently limited to 10 per 60.0 s." in going
     fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', going))
     assert "There are no limits" in await _sent(page, "/limits/drop", **fields)
     assert value(db, "select count(*) from pgsched.audit_log where kind = 'limit'") == 2
@@ -129,7 +129,7 @@ async def test_a_limit_can_be_set_changed_and_removed(page: httpx.AsyncClient, d
     there = (await page.get("/client?name=shop")).text
     assert 'value="3"' in there
     assert "Limit: at most 3 per 1.0 s." in there
-    assert "is now limited to 3 per 1.0 s." in there
+    assert "is currently limited to 3 per 1.0 s." in there
     gone = await page.post("/limits/drop", data={"kind": "client", "name": "shop", "from": "client"})
     assert gone.headers["location"] == "/client?name=shop&done=drop"
 

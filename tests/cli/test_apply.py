@@ -218,7 +218,7 @@ def test_an_invalid_declaration_is_refused_at_the_decorator() -> None:
 
 WRONG: list[tuple[Any, str]] = [
     ({}, r"an array of tables, with \[\[jobs\]\]"),
-    ([{"key": "a", "target": "python:x"}], r"job 1 \('a'\): a declared job needs cron or every"),
+    ([{"key": "a", "target": "python:x"}], r"job 1 \('a'\): a declared job needs .cron. or .every."),
     ([{"target": "python:x", "every": "1h"}], "job 1 has no key"),
     ([{"key": "a", "target": "python:x", "evry": "1h"}], "job 1 has an unknown field 'evry'; a job has key, target"),
     ([{"key": "a", "target": "ftp://x", "every": "1h"}], r"job 1 \('a'\): "),

@@ -33,7 +33,7 @@ CASES: list[tuple[list[str], str]] = [
     (["schedule", TARGET, "--cron", "H(0-60) * * * *"], "within 0-59"),
     (["schedule", TARGET, "--cron", "0 0 31 2 *"], "never"),
     (["schedule", TARGET, "--cron", "0 9 * * *", "--timezone", "Mars/Base"], "Mars/Base"),
-    (["schedule", TARGET, "--timezone", "Europe/Berlin"], "timezone needs cron"),
+    (["schedule", TARGET, "--timezone", "Europe/Berlin"], '"timezone" needs "cron"'),
     (["schedule", TARGET, "--cron", "0 9 * * *", "--gap", "jump"], "shift"),
     (["schedule", TARGET, "--cron", "0 9 * * *", "--delay", "5s"], "cannot be combined"),
     (["schedule", TARGET, "--payload", "{merchant: 42}"], "not JSON"),
@@ -108,7 +108,7 @@ def test_bad_input_is_refused_with_a_hint(
     assert plain.stdout == ""
     if words:
         in_json = run(*words, "--json")
-        _refused(in_json, hint)
+        _refused(in_json, json.dumps(hint)[1:-1])
         assert list(json.loads(in_json.stdout)["error"]) == ["code", "message"]
 
 

@@ -139,7 +139,7 @@ async def test_a_child_over_its_drain_timeout_is_killed(monkeypatch: pytest.Monk
     async with _running(STUBBORN, drain_timeout=0.1, report=lines.append) as (supervisor, task):
         supervisor.stop()
         await asyncio.wait_for(task, 20)
-    assert any("not drained in time" in line for line in lines)
+    assert any("did not drain in time" in line for line in lines)
 
 
 async def test_a_child_gets_the_stop_command_on_standard_input(tmp_path: Path) -> None:

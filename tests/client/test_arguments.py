@@ -159,13 +159,13 @@ def test_an_address_error_hides_the_password(wrong: str) -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"delay": 60}, "delay cannot be 60: write a timedelta, or a string such as 90s"),
-        ({"every": 60}, "every cannot be 60: write a timedelta"),
+        ({"delay": 60}, '"delay" cannot be 60: write a timedelta, or a string such as 90s'),
+        ({"every": 60}, '"every" cannot be 60: write a timedelta'),
         (
             {"fire_at": date(2031, 3, 1)},
-            r"fire_at cannot be datetime.date\(2031, 3, 1\): write a datetime with an offset",
+            r'"fire_at" cannot be datetime.date\(2031, 3, 1\): write a datetime with an offset',
         ),
-        ({"fire_at": 1_900_000_000}, "fire_at cannot be 1900000000: write a datetime"),
+        ({"fire_at": 1_900_000_000}, '"fire_at" cannot be 1900000000: write a datetime'),
     ],
 )
 def test_times_of_the_wrong_type_are_refused_with_advice(

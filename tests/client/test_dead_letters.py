@@ -98,7 +98,7 @@ def test_invalid_arguments_are_refused(client: Client, db: psycopg.Connection[An
         client.replay(id, target="shop.example")
     with pytest.raises(InvalidInput, match="at least one"):
         client.bulk("discard")
-    with pytest.raises(InvalidSchedule, match="start 2026-03-01T00:00:00 has no offset"):
+    with pytest.raises(InvalidSchedule, match='"start" 2026-03-01T00:00:00 has no offset'):
         client.list_dead_letters(start="2026-03-01T00:00:00")
     with pytest.raises(TypeError, match="clinet"):
         client.list_dead_letters(clinet="a")  # type: ignore[call-arg]

@@ -224,7 +224,7 @@ async def test_snoozing_with_a_string_delay_fails_the_attempt(app: App, threads:
         raise Snooze("5 minutes", "busy")  # type: ignore[arg-type]
 
     outcome = await run(app, threads)
-    assert outcome == Failed(error="TypeError: the argument after must be a timedelta, not str", retryable=True)
+    assert outcome == Failed(error='TypeError: the argument "after" must be a timedelta, not str', retryable=True)
 
 
 @pytest.mark.parametrize("kind", [Retry, Fail])

@@ -74,7 +74,7 @@ def test_identical_rules_are_parsed_only_once() -> None:
         ("[]", "write an object such as"),
         ({"fire_at": datetime}, "cannot be written as JSON"),
         ('{"also": [{"cron": "0 25 * * *"}]}', "in \"also\": cron hour '25' is not valid"),
-        ('{"exclude": ["christmas"]}', "exclude 'christmas' is neither a date nor a cron expression"),
+        ('{"exclude": ["christmas"]}', "\"exclude\" 'christmas' is neither a date nor a cron expression"),
         ('{"exclude": ["2026-02-30"]}', "write one such as 2026-12-25"),
         ('{"exclude": ["2026-12-24T18:00:00Z"]}', "write a date (2026-12-25), a range of dates"),
         ('{"jitters": "5m"}', "there is no rule 'jitters'; the rules are also, exclude,"),
@@ -82,7 +82,10 @@ def test_identical_rules_are_parsed_only_once() -> None:
         ('{"on_missed": "none"}', "write one of latest, all, skip"),
         ('{"max_runs": 0}', "a whole number from 1 to 1000000000 (got 0)"),
         ('{"jitter": "5m", "window": "5m"}', "leave one of them out"),
-        ('{"after_completion": true, "exclude": ["2026-12-25"]}', "exclude cannot be combined with after_completion"),
+        (
+            '{"after_completion": true, "exclude": ["2026-12-25"]}',
+            '"exclude" cannot be combined with "after_completion"',
+        ),
     ],
 )
 def test_an_invalid_rule_is_refused_with_advice(raw: Any, advice: str) -> None:

@@ -229,29 +229,29 @@ def test_valid_arguments_give_the_expected_schedule(parts: dict[str, Any], sched
 @pytest.mark.parametrize(
     ("parts", "advice"),
     [
-        ({}, "give one of fire_at, cron and every"),
-        ({"timezone": "UTC"}, "give one of fire_at, cron and every"),
-        ({"cron": "@daily", "every": "1h"}, "give either cron or every, not both"),
-        ({"fire_at": "2026-03-01T09:00:00Z", "cron": "@daily"}, "give either fire_at or cron, not both"),
+        ({}, 'give one of "fire_at", "cron" and "every"'),
+        ({"timezone": "UTC"}, 'give one of "fire_at", "cron" and "every"'),
+        ({"cron": "@daily", "every": "1h"}, 'give either "cron" or "every", not both'),
+        ({"fire_at": "2026-03-01T09:00:00Z", "cron": "@daily"}, 'give either "fire_at" or "cron", not both'),
         ({"fire_at": "2026-03-01T09:00:00Z", "cron": "@daily", "every": "1h"}, "not all of them"),
         (
             {"every": "1h", "timezone": "UTC", "anchor": "2026-03-01T09:00:00Z"},
-            "timezone needs cron",
+            '"timezone" needs "cron"',
         ),
-        ({"fire_at": "2026-03-01T09:00:00Z", "timezone": "UTC"}, "timezone needs cron"),
-        ({"fire_at": "2026-03-01T09:00:00Z", "gap": "skip"}, "gap needs cron"),
-        ({"every": "1h", "overlap": "both"}, "overlap needs cron"),
-        ({"cron": "@daily", "anchor": "2026-03-01T09:00:00Z"}, "anchor needs every"),
+        ({"fire_at": "2026-03-01T09:00:00Z", "timezone": "UTC"}, '"timezone" needs "cron"'),
+        ({"fire_at": "2026-03-01T09:00:00Z", "gap": "skip"}, '"gap" needs "cron"'),
+        ({"every": "1h", "overlap": "both"}, '"overlap" needs "cron"'),
+        ({"cron": "@daily", "anchor": "2026-03-01T09:00:00Z"}, '"anchor" needs "every"'),
         ({"cron": "@daily", "gap": "later"}, "write one of shift, skip"),
         ({"cron": "@daily", "overlap": "last"}, "write one of first, second, both"),
         ({"cron": "@daily", "timezone": ""}, "write an IANA name"),
-        ({"every": "1h"}, "give anchor, such as"),
+        ({"every": "1h"}, 'give "anchor", such as'),
         ({"every": "500ms", "anchor": "2026-03-01T09:00:00Z"}, "write PT1S or more"),
         ({"every": "P1M", "anchor": "2026-03-01T09:00:00Z"}, "use cron"),
         ({"every": timedelta(days=4000), "anchor": "2026-03-01T09:00:00Z"}, "longer than ten years"),
-        ({"every": "1h", "anchor": "noon"}, "anchor 'noon' is not an instant: write ISO 8601"),
-        ({"fire_at": "tomorrow"}, "fire_at 'tomorrow' is not an instant: write ISO 8601"),
-        ({"fire_at": "2026-03-01"}, "fire_at 2026-03-01T00:00:00 has no offset: write 2026-03-01T00:00:00Z for UTC"),
+        ({"every": "1h", "anchor": "noon"}, "\"anchor\" 'noon' is not an instant: write ISO 8601"),
+        ({"fire_at": "tomorrow"}, "\"fire_at\" 'tomorrow' is not an instant: write ISO 8601"),
+        ({"fire_at": "2026-03-01"}, '"fire_at" 2026-03-01T00:00:00 has no offset: write 2026-03-01T00:00:00Z for UTC'),
         ({"fire_at": datetime(2026, 3, 1)}, "has no offset"),
         ({"fire_at": "0001-01-01T00:00:00+14:00"}, "is out of range"),
     ],
@@ -263,7 +263,7 @@ def test_invalid_schedule_arguments_are_refused_with_advice(parts: dict[str, Any
 
 
 def test_a_datetime_without_an_offset_is_refused() -> None:
-    with pytest.raises(InvalidSchedule, match="after 2026-03-01T00:00:00 has no offset"):
+    with pytest.raises(InvalidSchedule, match='"after" 2026-03-01T00:00:00 has no offset'):
         next_instant(Cron(expression="@daily"), datetime(2026, 3, 1))
 
 

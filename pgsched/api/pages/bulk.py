@@ -121,7 +121,7 @@ def _times_filter(asked: Mapping[str, str]) -> str:
     """Builds the filter of a backfill. Raises Unreadable."""
     job, start, end = (id_in("job", asked.get("job")), *(instant_in(name, asked.get(name)) for name in ("from", "to")))
     if job is None or start is None or end is None:
-        raise Unreadable("a backfill needs job, from and to: give all three")
+        raise Unreadable('a backfill needs "job", "from" and "to": give all three')
     return filter_json({"job": job, "start": start, "end": end})
 
 

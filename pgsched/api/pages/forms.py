@@ -175,7 +175,7 @@ def instant_in(name: str, text: str | None) -> datetime | None:
         return instant_of(found if found.utcoffset() is not None else found.replace(tzinfo=UTC), name)
     except (ValueError, InvalidSchedule):
         raise Unreadable(
-            f"{name}: {text[:50]!r} is not an instant; write it in UTC, such as 2026-03-01T09:00"
+            f"{name}: {text[:50]!r} is not an instant: write an instant in UTC, such as 2026-03-01T09:00"
         ) from None
 
 

@@ -138,7 +138,9 @@ def _repeat(attempt: Callable[[Connection], bool], connection: Connection, secon
     deadline = time.monotonic() + seconds
     while not attempt(connection):
         if time.monotonic() > deadline:
-            raise Unavailable(f"other sessions held locks that the migration needs: {_holders(connection)}")
+            raise Unavailable(
+                f"the migration gave up, because other sessions kept locks that it needs: {_holders(connection)}"
+            )
         pause()
 
 

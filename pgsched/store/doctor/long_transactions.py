@@ -194,7 +194,7 @@ async def slow_statements(ground: CheckContext) -> list[Finding]:
             f"a statement of {one.name} (session {one.pid}) has been running for {seconds_in(one.seconds)}: "
             f"{_line(one.query)}",
             why="Workers' statements take milliseconds, unless the server is short of CPU or disk bandwidth, or "
-            "chose a bad plan.",
+            "has chosen a bad plan.",
             do="Check the server's load, then refresh the tables' statistics: analyze pgsched.executions, "
             "pgsched.history.",
         )

@@ -147,12 +147,12 @@ async def roles(ground: CheckContext) -> list[Finding]:
 def _too_much(one: SimpleNamespace) -> Finding:
     if one.ours:
         return warning(
-            f"the role {one.name} has {_listed(one.what)}, which pgsched's roles do not need",
+            f"the role {one.name} has attributes that pgsched's roles do not need: {_listed(one.what)}",
             why="Its members, and sessions that act as it, may do more than deliver and schedule.",
             do=f"Run alter role {one.name} {' '.join(f'no{what}' for what in one.what.split())}.",
         )
     return warning(
-        f"a worker logs in as {one.name}, which has {_listed(one.what)}",
+        f"a worker logs in as the role {one.name}, which has the attributes {_listed(one.what)}",
         why="Handlers and functions that the worker runs have these rights, too.",
         do="Give workers a login that is a member of pgsched_worker and nothing else: docs/how-to/deploy.md.",
     )

@@ -31,5 +31,5 @@ async def all_limits(
 
 async def get_limit(connection: AsyncConnection[Any], kind: str, name: str) -> LimitRow:
     """Returns the limit. Raises NotFound."""
-    missing = f"there is no limit for the {kind[:20]} {name[:100]!r}"
+    missing = f"no limit is set for the {kind[:20]} {name[:100]!r}"
     return await one(connection, LimitRow, "gates/limits", missing, kind=kind, name=name, after=None, limit=1)

@@ -34,7 +34,7 @@ def changes_of(given: Mapping[str, Any]) -> str:
         if isinstance(text, str):
             check_text(name, text)
     if found.get("cron") is not None and found.get("every") is not None:
-        raise InvalidSchedule("cron and every cannot be combined: give one of them; it replaces the other")
+        raise InvalidSchedule('"cron" and "every" cannot be combined: give one of them; it replaces the other')
     if (every := found.get("every")) is not None:
         found["every"] = format_duration(parse_duration(every) if isinstance(every, str) else check_duration(every))
     if isinstance(rules := found.get("rules"), Mapping):

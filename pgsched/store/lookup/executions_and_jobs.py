@@ -120,7 +120,7 @@ async def reasons_of(
 
 
 async def get_dead_letter(connection: AsyncConnection[Any], id: UUID) -> DeadLetter:
-    missing = f"there is no dead letter {id}: list the dead letters of every state to find its id"
+    missing = f"there is no dead letter {id}: list dead letters with state=all to find the right id"
     return await one(connection, DeadLetter, "lookup/dead_letters", missing, "id", id=id, limit=1, contents=True)
 
 

@@ -47,8 +47,8 @@ def _of(kind: Kind, under: SimpleNamespace) -> UUID | None:
 
 
 def _nothing(kind: Kind, name: str, clients: Collection[str] | None) -> str:
-    whose = f" of client {next(iter(clients))[:100]!r}" if clients and len(clients) == 1 else ""
-    return f"there is no {kind} with the key {name[:200]!r}{whose}"
+    who = f"client {next(iter(clients))[:100]!r} has" if clients and len(clients) == 1 else "there is"
+    return f"{who} no {kind} with the key {name[:200]!r}"
 
 
 def _but(under: list[SimpleNamespace]) -> str:

@@ -104,9 +104,9 @@ def when(
     )
     return When(
         fire_at=None if fire_at is None else instant_of(fire_at, "fire_at"),
-        delay=None if delay is None else length_of(delay, "delay"),
+        delay=None if delay is None else length_of(delay, '"delay"'),
         cron=cron,
-        every=None if every is None else length_of(every, "every"),
+        every=None if every is None else length_of(every, '"every"'),
         timezone=timezone,
         gap=gap,
         overlap=overlap,
@@ -117,7 +117,7 @@ def check_given(options: Mapping[str, Any]) -> None:
     """Raises InvalidSchedule if a time is None: a caller that failed to compute a time must not fire now."""
     for name in ("fire_at", "delay", "cron", "every"):
         if name in options and options[name] is None:
-            raise InvalidSchedule(f"{name} is None: give a value, or leave it out to fire now")
+            raise InvalidSchedule(f'"{name}" is None: give a value, or leave it out to fire now')
 
 
 def names_after(after: Sequence[UUID | str] | None) -> list[str] | None:
@@ -130,6 +130,6 @@ def names_after(after: Sequence[UUID | str] | None) -> list[str] | None:
     names = list(after) if is_list else []
     if not is_list or not all(isinstance(name, str | UUID) for name in names):
         raise InvalidInput(
-            f"the argument after cannot be {after!r:.80}: write a list of ids and keys, such as after=[id]"
+            f'the argument "after" cannot be {after!r:.80}: write a list of ids and keys, such as after=[id]'
         )
     return [str(name) for name in names]

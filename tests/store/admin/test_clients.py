@@ -247,9 +247,9 @@ def test_a_client_that_may_call_set_client_changes_only_its_own_settings(db: Con
     grant(db, payments, "pgsched.set_client(text, jsonb, text)")
     assert call(payments, "set_client", client="payments", changes={"options": {"timeout": "5s"}}) is True
     assert call(payments, "pause", kind="client", name="payments") is True
-    with refused("PS012", hint="role of that client"):
+    with refused("PS012", hint="role that belongs to that client"):
         call(payments, "pause", kind="client", name="default")
-    with refused("PS012", hint="role of that client"):
+    with refused("PS012", hint="role that belongs to that client"):
         call(payments, "set_client", client="default", changes={"weight": 100})
     role = value(db, "select session_user::text")
     with refused("PS012", hint="database_role"):

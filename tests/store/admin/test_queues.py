@@ -398,7 +398,7 @@ def test_a_bulk_replay_waits_while_the_queue_is_full(db: Connection) -> None:
     fill(db, "default")
     assert advance(db, id) == (0, False, False)
     found = "select state, done, skipped, reason from pgsched.bulk_operations"
-    assert row(db, found) == ("active", 0, 0, "waits: its queue is full")
+    assert row(db, found) == ("active", 0, 0, "waits: the queue of the next execution is full")
     db.execute("update pgsched.queues set full_since = null")
     assert advance(db, id) == (3, False, True)
     assert row(db, found) == ("finished", 3, 0, None)

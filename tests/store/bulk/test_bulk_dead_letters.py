@@ -221,7 +221,7 @@ def test_a_client_replays_and_discards_only_its_own_dead_letters(db: Connection,
 
 def test_a_client_cannot_start_see_or_stop_another_clients_replays(db: Connection, payments: Connection) -> None:
     dead_letter(db, client="billing")
-    with refused("PS012", hint="act as a role"):
+    with refused("PS012", hint="use SET ROLE"):
         bulk(payments, "replay", {"client": "billing"})
     id = bulk(db, "replay", {"client": "billing"})
     assert column(payments, "select id from pgsched.bulk_operations") == []

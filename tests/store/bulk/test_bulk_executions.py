@@ -300,9 +300,9 @@ def test_a_clients_bulk_operations_affect_only_its_own_executions(db: Connection
     assert column(payments, "select id from pgsched.bulk_operations") == [id]
     carry_out(db, id)
     assert (status(db, mine), status(db, theirs)) == ("cancelled", "scheduled")
-    with refused("PS012", hint="act as a role"):
+    with refused("PS012", hint="use SET ROLE"):
         bulk(payments, "cancel", MINE)
-    with refused("PS012", hint="act as a role"):
+    with refused("PS012", hint="use SET ROLE"):
         bulk(payments, "reschedule", MINE, fire_at=AT)
     other = bulk(db, "cancel", MINE)
     assert column(payments, "select id from pgsched.bulk_operations") == [id]

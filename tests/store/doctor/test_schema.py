@@ -101,7 +101,7 @@ async def test_missing_and_overprivileged_roles_are_reported(db: Connection, dat
 async def test_a_worker_with_a_superuser_login_is_reported_as_a_warning(db: Connection, database_url: str) -> None:
     await register(database_url)
     [(severity, text)] = await seen(database_url, "roles")
-    assert (severity, text.startswith("a worker logs in as postgres, which has")) == ("warning", True)
+    assert (severity, text.startswith("a worker logs in as the role postgres, which has")) == ("warning", True)
 
 
 async def test_too_little_lock_capacity_is_reported_with_the_setting(

@@ -68,8 +68,12 @@ async def test_a_bulk_operation_without_progress_is_reported(db: Connection, dat
     found = [text for _, text in await seen(database_url, "changes")]
     whats = [text.split(" is making no progress")[0].rsplit(" ", 1)[0] for text in found]
     assert whats == ["the bulk cancel", "the bulk backfill"]
-    db.execute("update pgsched.bulk_operations set updated_at = now(), reason = 'waits: its queue is full'")
-    assert (await seen(database_url, "changes"))[0][1].endswith("is making no progress (waits: its queue is full)")
+    db.execute(
+        "update pgsched.bulk_operations"
+        " set updated_at = now(), reason = 'waits: the queue of the next execution is full'"
+    )
+    text = (await seen(database_url, "changes"))[0][1]
+    assert text.endswith("is making no progress (waits: the queue of the next execution is full)")
 
 
 async def test_too_few_day_partitions_ahead_are_reported_as_a_warning(database_url: str) -> None:

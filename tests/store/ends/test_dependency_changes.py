@@ -100,7 +100,7 @@ def test_a_dependency_cycle_is_refused(db: Connection) -> None:
     other = schedule(db)
     first = after(db, other, key="first")
     second = after(db, "first", key="second")
-    with refused("PS011", hint="remove one of the two from the other's list after"):
+    with refused("PS011", hint='remove one of the two from the list "after" of the other'):
         after(db, "second", key="first")
     with refused("PS011"):
         after(db, "first", key="first")

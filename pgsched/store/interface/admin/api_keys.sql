@@ -22,7 +22,7 @@ begin
   if rate not between 1 and 1000000 or burst not between 1 and 1000000 then
     return pgsched_internal.refuse('PS000', 'rate and burst must be whole numbers from 1 to 1000000', 'write 100, or leave both out for no limit');
   elsif burst is not null and rate is null then
-    return pgsched_internal.refuse('PS000', 'burst needs rate', 'leave burst out, or give a rate as well');
+    return pgsched_internal.refuse('PS000', '"burst" needs "rate"', 'leave "burst" out, or give "rate" as well');
   end if;
   return true;
 end $$;

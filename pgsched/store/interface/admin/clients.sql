@@ -9,7 +9,7 @@ begin
     return pgsched_internal.refuse('PS000', 'the name of a client must be 1 to 100 characters', 'write client => ''payments''');
   elsif not pgsched_internal.acts_for(client) then
     return pgsched_internal.refuse('PS012', format('%I is not allowed to change the settings of client %L', pgsched_internal.acting_role(), client),
-      'act as a role of that client, or as a role that runs workers');
+      'use SET ROLE to switch to a role that belongs to that client, or to a role that runs workers');
   end if;
   return true;
 end $$;
@@ -36,7 +36,7 @@ begin
     ('hold', pgsched_internal.is_duration(value, '1 second', '3653 days'),
      'write a duration from 1 second to 3653 days, such as "PT1H" or "1h30m", or null for never')) as s(name, fits, advice)
    where s.name in (check_setting.name, substring(check_setting.name from '^(hold)_after_')) and value <> 'null' and not s.fits;
-  return advice is null or pgsched_internal.refuse('PS000', format('%s cannot be %s', name, left(value::text, 100)), advice);
+  return advice is null or pgsched_internal.refuse('PS000', format('"%s" cannot be %s', name, left(value::text, 100)), advice);
 end $$;
 comment on function pgsched_internal.check_setting(text, jsonb)
   is 'True if a value is valid for this setting of a client, a queue or the installation (null is valid); raises PS000

@@ -8,10 +8,10 @@ begin
     return pgsched_internal.refuse('PS000', format('%L cannot be paused or resumed', left(kind, 100)),
       'write job, client, queue, worker, target, ordering_key or installation');
   elsif (name is null) <> (kind = 'installation') then
-    return pgsched_internal.refuse('PS000', format(case when name is null then 'the name of the %s is missing' else 'the %s has no name' end, kind),
-      case when name is null then 'give name => ''payments''' else 'leave name out' end);
+    return pgsched_internal.refuse('PS000', format(case when name is null then 'the name of the %s is missing' else 'the argument "name" cannot be given for the %s' end, kind),
+      case when name is null then 'give name => ''payments''' else 'leave "name" out' end);
   elsif client is null and kind = 'ordering_key' or client is not null and kind not in ('job', 'target', 'ordering_key') then
-    return pgsched_internal.refuse('PS000', format('client %s', case when client is null then 'is missing' else 'can be given only with a job, a target or an ordering key' end),
+    return pgsched_internal.refuse('PS000', format('the argument "client" %s', case when client is null then 'is missing' else 'can be given only with a job, a target or an ordering key' end),
       'give client => ''payments'' with the key of a job, with an ordering key, or with a target to pause for one client');
   elsif length(client) not between 1 and 100 then
     return pgsched_internal.refuse('PS000', 'the name of a client must be 1 to 100 characters', 'write client => ''payments''');
@@ -44,11 +44,11 @@ comment on function pgsched_internal.check_may_pause(text, text, text)
 create or replace function pgsched_internal.check_until(kind text, until timestamptz) returns boolean language plpgsql stable as $$
 begin
   if until <= pgsched.now() or until > '9999-12-31 00:00+00' and until <> 'infinity' then
-    return pgsched_internal.refuse('PS000', 'until must be in the future and before the year 10000',
+    return pgsched_internal.refuse('PS000', '"until" must be in the future and before the year 10000',
       'write until => now() + interval ''10 minutes'', or leave it out');
   end if;
   return kind = 'target' or until is null
-    or pgsched_internal.refuse('PS000', format('until can be given only with a target (got the kind %s)', kind), 'leave until out; the pause then lasts until pgsched.resume ends it');
+    or pgsched_internal.refuse('PS000', format('"until" can be given only with a target (got the kind %s)', kind), 'leave "until" out; the pause then lasts until pgsched.resume ends it');
 end $$;
 comment on function pgsched_internal.check_until(text, timestamptz)
   is 'True if a thing of this kind can be paused until the given instant; raises PS000 otherwise.';

@@ -17,13 +17,13 @@ begin
   elsif not (rate > 0 and rate <= 100000) then
     return pgsched_internal.refuse('PS002', format('rate cannot be %s', rate), 'write a number per second above 0, up to 100000, such as 10');
   elsif target is not null and action <> 'replay' then
-    return pgsched_internal.refuse('PS000', format('%s takes no target', action), 'leave target out; only replay takes it');
+    return pgsched_internal.refuse('PS000', format('%s takes no target', action), 'leave "target" out; only replay takes it');
   elsif num_nonnulls(fire_at, shift) > 0 and action <> 'reschedule' then
     return pgsched_internal.refuse('PS000', format('%s takes neither fire_at nor shift', action), 'leave them out; only reschedule takes them');
   elsif num_nonnulls(fire_at, shift) <> 1 and action = 'reschedule' then
     return pgsched_internal.refuse('PS002', 'reschedule needs fire_at or shift', 'give fire_at, the new instant of all executions, or shift => ''1 hour'', which moves each execution');
   elsif shift not between interval '-3653 days' and interval '3653 days' then
-    return pgsched_internal.refuse('PS002', 'shift must be at most 3653 days, in either direction', 'to move executions farther, give fire_at');
+    return pgsched_internal.refuse('PS002', '"shift" must be at most 3653 days, in either direction', 'to move executions farther, give fire_at');
   end if;
   return (target is null or pgsched_internal.check_target(target)) and (fire_at is null or pgsched_internal.check_instant(fire_at));
 end $$;
@@ -64,12 +64,12 @@ begin
   perform pgsched_internal.check_bulk(action, filter, rate, bulk.target, bulk.fire_at, shift);
   if filter ? 'client' and not pgsched_internal.acts_for(filter ->> 'client') then
     perform pgsched_internal.refuse('PS012', format('%I is not allowed to use %s on client %L', pgsched_internal.acting_role(), action, filter ->> 'client'),
-      'act as a role of that client');
+      'use SET ROLE to switch to a role that belongs to that client');
   elsif action = 'backfill' then
     whose := array[pgsched_internal.check_backfill(filter, not dry_run)];
   elsif whose = '{}' then
     perform pgsched_internal.refuse('PS012', format('%I acts for no client', pgsched_internal.acting_role()),
-      'act as the database_role of a client');
+      'use SET ROLE to switch to the database_role of a client');
   end if;
   select c.* into matched, complete from pgsched_internal.count_named(action, filter, whose, within) c;
   if dry_run then

@@ -189,7 +189,7 @@ begin
      set partition = asked.partition, reached = asked.reached, paced_until = asked.paced_until, done = b.done + advance_bulk.done,
          skipped = b.skipped + cardinality(array_positions(chunk.outcomes, 'skipped')),
          failed = b.failed + cardinality(array_positions(chunk.outcomes, 'failed')), updated_at = pgsched.now(),
-         reason = case when 'full' = any (chunk.outcomes) then 'waits: its queue is full'
+         reason = case when 'full' = any (chunk.outcomes) then 'waits: the queue of the next execution is full'
                        when 'locked' = any (chunk.outcomes) then 'waits: another transaction has locked some of its rows' end,
          state = case when finished then 'finished' else b.state end
    where b.id = asked.id;

@@ -59,7 +59,7 @@ declare
   until timestamptz;
 begin
   if within is null or within not between interval '0' and interval '1 hour' then
-    perform pgsched_internal.refuse('PS000', format('within must be an interval from 0 to 1 hour (got %s)', coalesce(within::text, 'null')), 'write within => ''5 seconds''');
+    perform pgsched_internal.refuse('PS000', format('"within" must be an interval from 0 to 1 hour (got %s)', coalesce(within::text, 'null')), 'write within => ''5 seconds''');
   end if;
   until := clock_timestamp() + within;
   if action in ('cancel', 'reschedule') then

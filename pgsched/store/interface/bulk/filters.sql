@@ -27,9 +27,9 @@ begin
   elsif pgsched_internal.canonical_host(filter ->> 'host') ~ ':[0-9]+$' then
     return pgsched_internal.refuse('PS000', format('the host %L has a port', left(filter ->> 'host', 100)), 'leave the port out; the filter matches every port of the host');
   elsif filter ? 'job' and filter ->> 'job' !~* '^[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}$' then
-    return pgsched_internal.refuse('PS000', 'job must be the id of a job', 'the ids are in pgsched.jobs');
+    return pgsched_internal.refuse('PS000', '"job" must be the id of a job', 'the ids are in pgsched.jobs');
   elsif exists (select from unnest(array['from', 'to']) as bound where filter ? bound and not pgsched_internal.is_instant(filter -> bound)) then
-    return pgsched_internal.refuse('PS002', 'the filters from and to must be instants with an offset', 'write {"from": "2026-03-01T09:00:00Z"}');
+    return pgsched_internal.refuse('PS002', 'the filters "from" and "to" must be instants with an offset', 'write {"from": "2026-03-01T09:00:00Z"}');
   end if;
   return not filter ? 'labels' or pgsched_internal.check_labels(filter -> 'labels');
 end $$;
@@ -49,7 +49,7 @@ begin
   elsif action = 'backfill' then
     perform pgsched_internal.check_filter_members(filter, 'instants', array['job', 'from', 'to']);
     if not filter ?& array['job', 'from', 'to'] then
-      return pgsched_internal.refuse('PS000', 'a backfill needs the filters job, from and to',
+      return pgsched_internal.refuse('PS000', 'a backfill needs the filters "job", "from" and "to"',
         'write {"job": "…", "from": "2026-02-01T00:00:00Z", "to": "2026-03-01T00:00:00Z"}');
     end if;
   else

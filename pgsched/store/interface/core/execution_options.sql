@@ -172,7 +172,7 @@ begin
         select from jsonb_each(options -> 'tls') part
          where jsonb_typeof(part.value) <> 'string' or part.value #>> '{}' !~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$')
       else true end) then
-    return pgsched_internal.refuse('PS004', 'tls must name the secrets with a certificate and its key; leave key out if one secret has both',
+    return pgsched_internal.refuse('PS004', 'tls must name the secrets with a certificate and its key; leave "key" out if one secret has both',
       'write {"tls": {"certificate": "bank-certificate", "key": "bank-key"}}');
   elsif options ? 'method' and (jsonb_typeof(options -> 'method') <> 'string'
       or options ->> 'method' not in ('GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD')) then
@@ -203,7 +203,7 @@ begin
       'write {"cloudevent": {"type": "com.example.shop.paid", "source": "/shop/orders"}}');
   elsif options ? 'traceparent' and (jsonb_typeof(options -> 'traceparent') <> 'string'
       or options ->> 'traceparent' !~ '^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$') then
-    return pgsched_internal.refuse('PS004', 'traceparent must be in the format of W3C Trace Context',
+    return pgsched_internal.refuse('PS004', 'traceparent must be in W3C Trace Context format',
       'write {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}');
   end if;
   return true;

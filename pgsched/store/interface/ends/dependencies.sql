@@ -10,17 +10,17 @@ begin
   if after_outcome is null or after_outcome not in ('success', 'any') then
     return pgsched_internal.refuse('PS000', format('after_outcome cannot be %L', after_outcome), 'write success or any');
   elsif after is null then
-    return pgsched_internal.refuse('PS000', 'after_outcome needs the argument after', 'give after => array[''<id or key>''], or leave after_outcome out');
+    return pgsched_internal.refuse('PS000', 'after_outcome needs the argument "after"', 'give after => array[''<id or key>''], or leave after_outcome out');
   elsif recurrence is not null and cardinality(after) > 0 then
-    return pgsched_internal.refuse('PS002', 'the argument after is only for a single execution, not for a job',
-      'leave cron and every out, or let the earlier execution schedule the job');
+    return pgsched_internal.refuse('PS002', 'the argument "after" is only for a single execution, not for a job',
+      'leave "cron" and "every" out, or let the earlier execution schedule the job');
   elsif cardinality(after) > 100 then
-    return pgsched_internal.refuse('PS000', format('the list after names %s executions, but the maximum is 100', cardinality(after)),
+    return pgsched_internal.refuse('PS000', format('"after" names %s executions, but can name at most 100', cardinality(after)),
       'schedule another execution that waits for some of them, and wait for that execution');
   elsif array_position(after, null) is not null then
-    return pgsched_internal.refuse('PS000', 'the list after contains a null', 'give the id or the key of each execution to wait for');
+    return pgsched_internal.refuse('PS000', 'the list "after" contains a null', 'give the id or the key of each execution to wait for');
   elsif on_conflict = 'debounce' and cardinality(after) > 0 then
-    return pgsched_internal.refuse('PS000', 'debounce cannot be combined with the argument after, which decides when the execution fires', 'write replace, keep or reject');
+    return pgsched_internal.refuse('PS000', 'debounce cannot be combined with "after", which decides when the execution fires', 'write replace, keep or reject');
   end if;
   return true;
 end $$;
@@ -69,7 +69,7 @@ begin
       union select d.after_id from pgsched.dependencies d join before b on d.execution_id = b.id)
     select from before where id = check_no_circle.execution_id) circle;
   return not found or pgsched_internal.refuse('PS011', format('executions %s and %s would wait for each other', execution_id, after_id),
-    'remove one of the two from the other''s list after');
+    'remove one of the two from the list "after" of the other');
 end $$;
 comment on function pgsched_internal.check_no_circle(uuid, uuid)
   is 'True if a new dependency would not make an execution wait for itself, directly or through others; raises PS011
@@ -184,7 +184,7 @@ begin
   return outcome = 'any' or coalesce(ended = 'succeeded', false)
     or pgsched_internal.refuse('PS011', format('cannot wait for the success of execution %s: it %s', check_ended.id,
            coalesce('ended as ' || ended::text, 'has ended, and its client keeps no history')),
-         'leave that execution out of the list after, or give after_outcome => ''any''');
+         'leave that execution out of the list "after", or give after_outcome => ''any''');
 end $$;
 comment on function pgsched_internal.check_ended(uuid, text)
   is 'True if the outcome of an ended execution lets its dependents fire; raises PS011 otherwise.';

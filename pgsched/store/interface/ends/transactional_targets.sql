@@ -18,7 +18,7 @@ begin
   if not pgsched_internal.acts_for(settled.client_id)
      and exists (select from pgsched.clients c where c.client_id = settled.client_id and c.database_role is not null) then
     perform pgsched_internal.refuse('PS012', format('%I is not allowed to settle for client %s', pgsched_internal.acting_role(), settled.client_id),
-      'act as a role of its client');
+      'use SET ROLE to switch to a role that belongs to that client');
   end if;
   perform pgsched_internal.end_execution(settled, 'succeeded', result => settle_called.result, lets_next => true,
     began_at => pgsched.now(), seconds => extract(epoch from clock_timestamp() - now())::float8);

@@ -26,13 +26,13 @@ create or replace function pgsched_internal.check_limit(rate integer, per interv
   language plpgsql immutable parallel safe as $$
 begin
   if num_nonnulls(rate, concurrency) = 0 then
-    return pgsched_internal.refuse('PS000', 'a limit needs rate, concurrency or both', 'write rate => 100, per => ''1 second'', or concurrency => 10');
+    return pgsched_internal.refuse('PS000', 'a limit needs "rate", "concurrency" or both', 'write rate => 100, per => ''1 second'', or concurrency => 10');
   elsif rate not between 1 and 1000000 or concurrency not between 1 and 1000000 or burst not between 1 and 1000000 then
     return pgsched_internal.refuse('PS000', 'rate, burst and concurrency must be whole numbers from 1 to 1000000', 'write rate => 100');
   elsif per is null or per not between interval '1 ms' and interval '366 days' or date_trunc('month', per) <> interval '0' then
-    return pgsched_internal.refuse('PS000', 'per must be an interval from 1 ms to 366 days, without months', 'write per => ''1 second''');
+    return pgsched_internal.refuse('PS000', '"per" must be an interval from 1 ms to 366 days, without months', 'write per => ''1 second''');
   elsif burst is not null and rate is null then
-    return pgsched_internal.refuse('PS000', 'burst needs rate', 'leave burst out, or write rate => 100');
+    return pgsched_internal.refuse('PS000', '"burst" needs "rate"', 'leave "burst" out, or write rate => 100');
   end if;
   return true;
 end $$;

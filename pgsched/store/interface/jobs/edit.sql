@@ -21,19 +21,19 @@ begin
   select min(c.key) into wrong from jsonb_each(changes) c
    where c.key = any (texts) and jsonb_typeof(c.value) not in ('string', 'null') or c.key in ('target', 'queue') and c.value = 'null';
   if wrong is not null then
-    return pgsched_internal.refuse('PS000', format('%s cannot be %s', wrong, left((changes -> wrong)::text, 100)), 'write a string, in quotes');
+    return pgsched_internal.refuse('PS000', format('"%s" cannot be %s', wrong, left((changes -> wrong)::text, 100)), 'write a string, in quotes');
   elsif changes ->> 'cron' is not null and changes ->> 'every' is not null then
-    return pgsched_internal.refuse('PS002', 'cron and every cannot be combined', 'give one of them; it replaces the other');
+    return pgsched_internal.refuse('PS002', '"cron" and "every" cannot be combined', 'give one of them; it replaces the other');
   elsif changes ->> 'every' is not null and not pgsched_internal.is_duration(changes -> 'every', '1 s', '3653 days') then
-    return pgsched_internal.refuse('PS002', format('the interval every cannot be %s', left((changes -> 'every')::text, 100)),
+    return pgsched_internal.refuse('PS002', format('"every" cannot be %s', left((changes -> 'every')::text, 100)),
       'write a duration from 1 s to 3653 days, such as "15m" or "PT15M"');
   elsif changes ->> 'anchor' is not null and not pgsched_internal.is_instant(changes -> 'anchor') then
-    return pgsched_internal.refuse('PS002', format('anchor cannot be %s', left((changes -> 'anchor')::text, 100)),
+    return pgsched_internal.refuse('PS002', format('"anchor" cannot be %s', left((changes -> 'anchor')::text, 100)),
       'write an instant with an offset, such as "2026-03-01T09:00:00Z"');
   elsif length(changes ->> 'declared_by') not between 1 and 200 then
-    return pgsched_internal.refuse('PS000', 'declared_by must be text of 1 to 200 characters', 'write "shop.handlers:app", or null');
+    return pgsched_internal.refuse('PS000', 'declared_by must be text of 1 to 200 characters', 'write a name such as "shop.handlers:app", or null');
   elsif changes ->> 'gap' not in ('shift', 'skip') or changes ->> 'overlap' not in ('first', 'second', 'both') then
-    return pgsched_internal.refuse('PS002', 'gap or overlap is not valid', 'write shift or skip for gap, and first, second or both for overlap');
+    return pgsched_internal.refuse('PS002', '"gap" or "overlap" is not valid', 'write shift or skip for "gap", and first, second or both for "overlap"');
   end if;
   return true;
 end $$;
@@ -60,12 +60,12 @@ begin
   after := jsonb_populate_record(job, pgsched_internal.with_defaults(given,
     jsonb_build_object('timezone', 'UTC', 'gap', 'shift', 'overlap', 'first', 'anchor', pgsched.now())));
   if num_nonnulls(after.cron, after.every) <> 1 then
-    perform pgsched_internal.refuse('PS002', 'a job needs either cron or every', 'give cron to replace every, or every to replace cron');
+    perform pgsched_internal.refuse('PS002', 'a job needs either "cron" or "every"', 'give "cron" to replace "every", or "every" to replace "cron"');
   elsif after.cron is null and num_nonnulls(changes ->> 'gap', changes ->> 'overlap') > 0 then
-    perform pgsched_internal.refuse('PS002', 'gap and overlap need cron', 'leave them out, or give cron');
+    perform pgsched_internal.refuse('PS002', '"gap" and "overlap" need "cron"', 'leave them out, or give "cron"');
   end if;
   if changes ->> 'anchor' is not null and after.every is null then
-    perform pgsched_internal.refuse('PS002', 'anchor needs every', 'leave anchor out, or give every');
+    perform pgsched_internal.refuse('PS002', '"anchor" needs "every"', 'leave "anchor" out, or set "every" as well');
   elsif changes ->> 'anchor' is not null and after.rules ? 'anchor' then
     perform pgsched_internal.refuse('PS002', 'the rules already have an anchor', 'change the anchor in the rules');
   end if;

@@ -95,7 +95,7 @@ begin
           or cardinality(ends) = 2 and pgsched_internal.is_instant(to_jsonb(ends[1])) and pgsched_internal.is_instant(to_jsonb(ends[2]))
              and ends[1]::timestamptz < ends[2]::timestamptz)
         or cardinality(ends) > 2 then
-    return pgsched_internal.refuse('PS002', format('exclude cannot contain %s', left(exclusion::text, 100)),
+    return pgsched_internal.refuse('PS002', format('"exclude" cannot contain %s', left(exclusion::text, 100)),
       'write a date (2026-12-25), a range (2026-12-24/2026-12-31) of dates or instants, or a cron expression');
   end if;
   return true;
@@ -130,27 +130,27 @@ comment on function pgsched_internal.check_spec(jsonb)
 create or replace function pgsched_internal.fault_of_values(rules jsonb, out problem text, out hint text)
   language sql immutable parallel safe as $$
   select f.problem, f.hint from (
-    select format('%s cannot be %s', r.name, left((rules -> r.name)::text, 100)), format('write one of %s', array_to_string(r.choices, ', '))
+    select format('"%s" cannot be %s', r.name, left((rules -> r.name)::text, 100)), format('write one of %s', array_to_string(r.choices, ', '))
       from (values ('on_overlap', array['allow', 'skip', 'queue_one', 'queue_all', 'cancel_running']),
                    ('on_missed', array['latest', 'all', 'skip'])) as r(name, choices)
      where rules ? r.name and (jsonb_typeof(rules -> r.name) <> 'string' or rules ->> r.name <> all (r.choices))
     union all
-    select format('%s cannot be %s', r.name, left((rules -> r.name)::text, 100)),
+    select format('"%s" cannot be %s', r.name, left((rules -> r.name)::text, 100)),
            format('write a duration from %s to %s, such as "5m" or "PT5M"', r.low, r.high)
       from (values ('jitter', '1 ms', '24 hours'), ('window', '1 s', '24 hours'), ('catch_up', '1 s', '3653 days'),
                    ('delete_after', '1 s', '3653 days')) as r(name, low, high)
      where rules ? r.name and not pgsched_internal.is_duration(rules -> r.name, r.low::interval, r.high::interval)
     union all
-    select format('%s cannot be %s', r.name, left((rules -> r.name)::text, 100)), format('write a whole number from 1 to %s', r.high)
+    select format('"%s" cannot be %s', r.name, left((rules -> r.name)::text, 100)), format('write a whole number from 1 to %s', r.high)
       from (values ('max_runs', 1000000000), ('pause_after', 1000)) as r(name, high)
      where rules ? r.name and case when jsonb_typeof(rules -> r.name) = 'number' and rules ->> r.name ~ '^[1-9][0-9]{0,9}$'
                                    then (rules ->> r.name)::bigint > r.high else true end
     union all
-    select format('%s cannot be %s', name, left((rules -> name)::text, 100)), 'write an instant with an offset, such as 2026-03-01T09:00:00Z'
+    select format('"%s" cannot be %s', name, left((rules -> name)::text, 100)), 'write an instant with an offset, such as 2026-03-01T09:00:00Z'
       from unnest(array['starts_at', 'ends_at', 'anchor']) as name
      where rules ? name and not pgsched_internal.is_instant(rules -> name)
     union all
-    select 'after_completion must be true or false', 'write {"after_completion": true}'
+    select '"after_completion" must be true or false', 'write {"after_completion": true}'
      where rules ? 'after_completion' and jsonb_typeof(rules -> 'after_completion') <> 'boolean'
     union all
     select 'jitter and window cannot be combined', 'leave one of them out' where rules ? 'jitter' and rules ? 'window'
@@ -172,7 +172,7 @@ begin
     return pgsched_internal.refuse('PS002', '"exclude" must be a list of 1 to 1000 dates, ranges and cron expressions',
       'write {"exclude": ["2026-12-25"]}');
   elsif (select count(*) from jsonb_array_elements_text(exclude) as item where btrim(item, E' \t\r\n') !~ '^[0-9]{4}-[0-9]') > 20 then
-    return pgsched_internal.refuse('PS002', 'exclude has over 20 cron expressions', 'merge some of them with lists and ranges');
+    return pgsched_internal.refuse('PS002', '"exclude" has over 20 cron expressions', 'merge some of them with lists and ranges');
   end if;
   perform pgsched_internal.check_spec(spec) from jsonb_array_elements(also) as spec;
   perform pgsched_internal.check_exclusion(exclusion) from jsonb_array_elements(exclude) as exclusion;
@@ -203,7 +203,7 @@ begin
     return pgsched_internal.refuse('PS002', fault.problem, fault.hint);
   end if;
   if rules ? 'after' and rules -> 'after_completion' = 'true' then
-    return pgsched_internal.refuse('PS002', 'the rules after and after_completion cannot be combined', 'leave one of them out');
+    return pgsched_internal.refuse('PS002', 'the rules "after" and "after_completion" cannot be combined', 'leave one of them out');
   elsif rules ? 'after' then
     perform pgsched_internal.check_after_rule(rules -> 'after');
   end if;

@@ -9,7 +9,7 @@ begin
       and (not after ? 'same' or coalesce(after ->> 'same' in ('hour', 'day', 'week', 'month'), false))
       and (not after ? 'on_failure' or coalesce(after ->> 'on_failure' in ('skip', 'run', 'wait'), false))
       and (not after ? 'on_none' or coalesce(after ->> 'on_none' in ('run', 'skip'), false)), false)
-    or pgsched_internal.refuse('PS002', format('the rule after cannot be %s', left(after::text, 100)),
+    or pgsched_internal.refuse('PS002', format('the rule "after" cannot be %s', left(after::text, 100)),
          'write {"job": "<key>", "same": "hour, day, week or month", "on_failure": "skip, run or wait", "on_none": "run or skip"}');
 end $$;
 comment on function pgsched_internal.check_after_rule(jsonb)
@@ -28,7 +28,7 @@ begin
               join pgsched.jobs j on j.client_id = new.client_id and j.key = b.key and j.state <> 'cancelled' and j.id <> new.id)
     select from before b where b.key = new.key) circle;
   if found then
-    perform pgsched_internal.refuse('PS011', format('job %L would run after itself', new.key), 'remove the rule after from one of the jobs in the cycle');
+    perform pgsched_internal.refuse('PS011', format('job %L would run after itself', new.key), 'remove the rule "after" from one of the jobs in the cycle');
   end if;
   return new;
 end $$;

@@ -61,7 +61,7 @@ begin
   end if;
   if held.id is not null and not pgsched_internal.acts_for(held.client_id) then
     perform pgsched_internal.refuse('PS012', format('%I is not allowed to settle executions of client %L', pgsched_internal.acting_role(), held.client_id),
-      'act as a role of that client');
+      'use SET ROLE to switch to a role that belongs to that client');
   elsif held.id is not null and not is_free then
     is_free := pgsched_internal.wait_for_row(held);
     held := pgsched_internal.still_in_hand(home, take_in_hand.id, take_in_hand.token);

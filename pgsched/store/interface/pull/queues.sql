@@ -39,7 +39,7 @@ begin
   elsif not found.pulled then
     perform pgsched_internal.refuse('PS011', format('workers serve the queue %L, so consumers cannot claim from it', check_claim.queue), 'claim from a pulled queue');
   elsif worker is null or length(worker) not between 1 and 200 then
-    perform pgsched_internal.refuse('PS000', 'worker must be text of 1 to 200 characters', 'write the name of the consumer, such as worker => ''svc-1''');
+    perform pgsched_internal.refuse('PS000', '"worker" must be text of 1 to 200 characters', 'write the name of the consumer, such as worker => ''svc-1''');
   elsif batch is null or batch not between 1 and 1000 then
     perform pgsched_internal.refuse('PS000', 'batch must be from 1 to 1000', 'write batch => 100');
   end if;

@@ -55,7 +55,7 @@ Raises PS013 if the execution has ended or another consumer now has it, and PS01
 create or replace function pgsched_internal.check_lease(lease interval) returns boolean language plpgsql immutable parallel safe as $$
 begin
   if lease is null or lease not between interval '1 s' and interval '7 days' or date_trunc('month', lease) <> interval '0' then
-    return pgsched_internal.refuse('PS000', 'the lease must be from 1 second to 7 days, without months', 'write lease => ''30 s'', and extend it if that is not enough');
+    return pgsched_internal.refuse('PS000', 'the lease must be from 1 second to 7 days, and cannot be given in months', 'write lease => ''30 s'', and extend it if that is not enough');
   end if;
   return true;
 end $$;

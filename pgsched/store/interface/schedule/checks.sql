@@ -88,19 +88,19 @@ declare
 begin
   if null_given is not null and num_nonnulls(fire_at, delay, cron, every) = 0 then
     perform pgsched_internal.refuse('PS002', format('%s is null', null_given),
-      'give it a value, or leave it out; if none of fire_at, delay, cron and every is given, the execution fires now');
+      'give it a value, or leave it out; if none of "fire_at", "delay", "cron" and "every" is given, the execution fires now');
   elsif num_nonnulls(fire_at, delay, cron, every) > 1 then
-    perform pgsched_internal.refuse('PS002', 'fire_at, delay, cron and every cannot be combined', 'give at most one of them; if none is given, the execution fires now');
+    perform pgsched_internal.refuse('PS002', '"fire_at", "delay", "cron" and "every" cannot be combined', 'give at most one of them; if none is given, the execution fires now');
   elsif timezone is not null and cron is null and (every is null or rules is null) then
-    perform pgsched_internal.refuse('PS002', 'timezone needs cron', 'leave timezone out, and give fire_at its own offset, such as ''2026-03-01 09:00+01''');
+    perform pgsched_internal.refuse('PS002', '"timezone" needs "cron"', 'leave "timezone" out, and give "fire_at" its own offset, such as ''2026-03-01 09:00+01''');
   elsif delay < interval '0' then
     perform pgsched_internal.refuse('PS002', 'the delay is negative', 'give delay => ''10 minutes'', or fire_at for an instant in the past');
   elsif target is null then
     perform pgsched_internal.check_target(target);
   elsif num_nonnulls(rules, gap, overlap) > 0 and not recurs then
-    perform pgsched_internal.refuse('PS002', 'rules, gap and overlap need cron or every', 'leave them out, or give cron => or every =>');
+    perform pgsched_internal.refuse('PS002', '"rules", "gap" and "overlap" need "cron" or "every"', 'leave them out, or give cron => or every =>');
   elsif num_nonnulls(gap, overlap) > 0 and cron is null and rules is null then
-    perform pgsched_internal.refuse('PS002', 'gap and overlap need cron', 'leave them out, or give cron =>');
+    perform pgsched_internal.refuse('PS002', '"gap" and "overlap" need "cron"', 'leave them out, or give cron =>');
   elsif on_conflict is distinct from 'replace' then
     perform pgsched_internal.check_on_conflict(on_conflict, key, recurs);
   end if;
