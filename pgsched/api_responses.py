@@ -39,8 +39,8 @@ class Scheduled(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stats(msgspec.Struct, frozen=True, kw_only=True):
-    """Throughput from ``start`` (inclusive) to ``end`` (exclusive), by step of length ``step``, by queue or by
-    client."""
+    """Throughput from ``start`` (inclusive) to ``end`` (exclusive), grouped by time step, by queue, or by client.
+    ``step`` is the length of a time step, or null if the items are grouped by queue or client."""
 
     start: datetime
     end: datetime
@@ -74,7 +74,7 @@ class JobSchedule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """A recurring definition. ``runs`` counts the runs that ``max_runs`` limits, and is null without that rule.
+    """A recurring definition. ``runs`` counts the runs that ``max_runs`` limits, or is null if the job lacks that rule.
     ``declared_by`` names the declaration in which to change the job. ``last_outcomes`` starts with the latest outcome,
     and is null if it was not requested."""
 

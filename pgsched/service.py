@@ -77,7 +77,7 @@ class Lender(Protocol[_Connection_co]):
 
 
 class DutyCycle:
-    """Limits work to one part in ``one_in`` of the time, and to one start every ``every`` seconds.
+    """Limits the time that work takes to one part in ``one_in``, and its starts to one every ``every`` seconds.
 
     The limit never delays the next piece of work by more than ``at_most`` seconds. A piece counts for at most a second
     or twice as long as the previous one, whichever is longer. So a piece that was blocked, for example by a locked row,
@@ -121,11 +121,11 @@ class DutyCycle:
         self._due_at = self._rested_at
 
     def postpone(self, seconds: float) -> None:
-        """Delays the work by at least this many seconds."""
+        """Makes the next piece of work start no earlier than ``seconds`` from now."""
         self._due_at = max(self._due_at, time.monotonic() + seconds)
 
     def hasten(self, within: float = 0.0) -> None:
-        """Makes the work due within this many seconds, regardless of its share of the time."""
+        """Makes the next piece of work due after at most ``within`` seconds, regardless of its share of the time."""
         self._due_at = min(self._due_at, time.monotonic() + within)
 
 

@@ -71,15 +71,15 @@ _FOR_FAULTS = ("away", "by_database")
 class Faults:
     """A listener that passes events on, but reports a continuing fault only when it begins and when it ends.
 
-    While the database cannot be reached, every service of a process fails repeatedly. Only the first failure is passed
-    on, as ``database.lost``. A later failure is passed on only if the error has changed after a few seconds, for
-    example from a closed connection to a rejected password. When every service that failed has succeeded again,
-    ``database.back`` reports how long the outage lasted and how many failures there were.
+    While the database cannot be reached, every service of a process fails repeatedly. The first failure is passed on,
+    as ``database.lost``. A few seconds later, so is the first failure with a new error, for example a rejected password
+    after a closed connection. When every service that failed has succeeded again, ``database.back`` reports how long
+    the outage lasted and how many failures there were.
 
     Any other failure of a service, and any loss of a connection, is passed on again only if the error differs in more
-    than numbers, or after a minute. ``times`` then says how often it has occurred since. Errors that the database
-    reports (``by_database``), for example while its disk is full, count as one fault of all services. Such a fault may
-    come and go, so it is passed on at most once a minute.
+    than numbers, or after a minute, with the number of failures since (``times``). Errors that the database reports
+    (``by_database``), for example while its disk is full, count as one fault of all services. Such a fault may come and
+    go, so it is passed on at most once a minute.
 
     After an outage, outcomes that arrive too late are refused row by row. The first refusal is passed on, and later
     refusals are summed up every few seconds.

@@ -150,9 +150,10 @@ create table pgsched_internal.api_keys (
   constraint key_burst_goes_with_a_rate check (burst is null or rate is not null)
 );
 
--- A queue owns the partitions that begin with first_partition. A key's slot (the offset of its partition) is the same
--- in every queue. Workers leave a pulled queue to its consumers. The queue's options apply where neither the execution
--- nor its client sets an option. full_since is set if the last count found at least max_waiting executions.
+-- A queue owns partitions_per_queue() partitions, the first of which is first_partition. A key's slot (the offset of
+-- its partition) is the same in every queue. Workers leave a pulled queue to its consumers. The queue's options apply
+-- where neither the execution nor its client sets an option. full_since is set if the last count found at least
+-- max_waiting executions.
 create table pgsched.queues (
   name            text primary key constraint queue_name_is_plain check (name ~ '^[a-z][a-z0-9_-]{0,62}$'),
   first_partition smallint not null unique constraint first_partition_begins_a_queue

@@ -46,7 +46,8 @@ class Browsers:
         self._hosts = {settings.host.lower(), *_names(settings.allowed_hosts)} - _ANY_ADDRESS
 
     def check(self, method: str, headers: Mapping[str, str]) -> None:
-        """Checks a request under ``/v1``. Raises Refused."""
+        """Checks a request under ``/v1``. Raises Refused for a host that the API does not serve, for the origin of
+        another site, and for a change that a page on another site could have sent."""
         self._check_origin(headers)
         if method in SAFE:
             return
@@ -60,8 +61,8 @@ class Browsers:
             )
 
     def check_page(self, method: str, headers: Mapping[str, str]) -> None:
-        """Checks a request for a page. Without the headers that show that a browser sent one of the dashboard's own
-        forms, a request may not change anything. Raises Refused."""
+        """Checks a request for a page, like ``check``. Raises Refused for a change, unless the headers show that a
+        browser sent one of the dashboard's own forms."""
         self._check_origin(headers)
         told = headers.get("sec-fetch-site", "same-origin" if "origin" in headers else None)
         if method not in SAFE and told != "same-origin":

@@ -129,7 +129,7 @@ class Authentication:
         return found
 
     async def _note(self, id: str) -> None:
-        """Records that a key was used, at most once a minute. A failure does not fail the request."""
+        """Records that a key was used, at most once a minute. Ignores pgsched's errors, so that the request goes on."""
         now = time.monotonic()
         if now - self._noted.get(id, -_NOTED_EVERY) >= _NOTED_EVERY:
             self._noted = {known: at for known, at in self._noted.items() if now - at < _NOTED_EVERY} | {id: now}

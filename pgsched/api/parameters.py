@@ -104,7 +104,7 @@ def with_its_plus(text: str) -> str:
 
 
 def bound(name: str, text: str | None) -> datetime | None:
-    """Parses an instant from the query string. Raises Unreadable."""
+    """Parses an instant from the query string. Raises Unreadable if the text is not an instant."""
     if text is None:
         return None
     try:
@@ -119,7 +119,7 @@ def host_sought(host: str | None) -> str | None:
 
 
 def labels_in(given: list[str] | None) -> dict[str, str] | None:
-    """Parses labels given as ``NAME=TEXT``. Raises Unreadable."""
+    """Parses labels given as ``NAME=TEXT``. Raises Unreadable if the labels are invalid."""
     found = dict[str, str]()
     for item in given or ():
         name, equals, text = item.partition("=")

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 
 class Parts:
-    """The shared objects, built from the settings, which include ``database_url``. Raises InvalidSettings."""
+    """The shared objects, built from the settings. The constructor raises InvalidSettings if the settings are
+    invalid."""
 
     def __init__(self, settings: Settings, database_url: str, events: Events, *, wait: float) -> None:
         self._database = database = Database(database_url, events, wait=wait)

@@ -29,7 +29,8 @@ _CLAIMS = ["exp", "iss", "aud", "sub"]
 
 
 class BearerTokens:
-    """Verifies tokens signed by the providers in the setting ``oidc``. Raises InvalidSettings."""
+    """Verifies tokens signed by the providers in the setting ``oidc``. The constructor raises InvalidSettings if this
+    setting or ``tls_authorities`` is invalid."""
 
     def __init__(self, settings: Settings, events: Events) -> None:
         self.providers = parse_providers(settings.oidc)
@@ -39,8 +40,8 @@ class BearerTokens:
 
     async def grant(self, text: str, *, counted: bool = True, page: bool = False) -> Grant:
         """Returns the grant for a token. With ``page``, also accepts the identity token of a sign-in. Raises
-        Unauthenticated; Refused if the token is valid but grants nothing; TooManyRequests above the provider's rate;
-        and Unavailable if the issuer's keys cannot be fetched."""
+        Unauthenticated if the token is invalid; Refused if a valid token grants nothing; TooManyRequests above the
+        provider's rate; and Unavailable if the issuer's keys cannot be fetched."""
         provider = self._read(text)[1]
         audiences = [provider.audience]
         if page and provider.sign_in is not None:
@@ -51,8 +52,8 @@ class BearerTokens:
         return found
 
     async def claims(self, text: str, audiences: Sequence[str]) -> dict[str, Any]:
-        """Verifies a token for one of these audiences, and returns its claims. Raises Unauthenticated and
-        Unavailable."""
+        """Verifies a token for one of these audiences, and returns its claims. Raises Unauthenticated if the token is
+        invalid, and Unavailable if the issuer's keys cannot be fetched."""
         head, provider = self._read(text)
         algorithm = head.get("alg")
         if algorithm not in provider.algorithms:
@@ -96,7 +97,7 @@ def _usable(data: dict[str, Any], algorithm: str) -> PyJWK | None:
 
 
 def _checked(text: str, key: PyJWK, provider: Provider, audiences: Sequence[str]) -> dict[str, Any]:
-    """Verifies a token and returns its claims. Raises Unauthenticated."""
+    """Verifies a token and returns its claims. Raises Unauthenticated if the token is invalid."""
     try:
         return jwt.decode(
             text,

@@ -1,4 +1,4 @@
-"""The routes with which administrators preview what a restored or copied database would fire, and then release it."""
+"""Routes for a restored or copied database: administrators preview what would fire, and then release the database."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager

@@ -68,7 +68,7 @@ class ApiRequest(Request[Any, Any, Any]):
 
     @property
     def path_params(self) -> dict[str, Any]:
-        """The decoded path parameters. Raises Unreadable."""
+        """The decoded path parameters. Raises Unreadable if the path is not UTF-8."""
         try:
             found = {
                 name: unquote(value, errors="strict") if isinstance(value, str) else value

@@ -57,7 +57,7 @@ class ApiBackend(AsyncClient):
                     return await self.identify("job", name, client)
 
     async def change_job(self, id: UUID, changes: Mapping[str, Any], *, force: bool) -> tuple[bool, datetime | None]:
-        """Returns whether anything changed, and when the job fires next."""
+        """Changes a job. Returns whether anything changed, and when the job fires next."""
         before, after = await self.get_job(id), await self.edit(id, force=force, **changes)
         return before.updated_at != after.updated_at, after.fire_at
 
@@ -74,7 +74,7 @@ class ApiBackend(AsyncClient):
     async def change_execution(
         self, id: UUID, changes: Mapping[str, Any], *, note: str | None
     ) -> tuple[bool, datetime | None]:
-        """Returns whether anything changed, and when the execution fires."""
+        """Changes an execution. Returns whether anything changed, and when the execution fires."""
         said: dict[str, Any] = {} if note is None else {"note": note}
         before, after = await self.get_execution(id), await self.edit_execution(id, **changes, **said)
         return before != after, after.fire_at

@@ -43,7 +43,8 @@ def _no_password(_: click.Context, __: click.Parameter, given: str | None) -> st
 
 def asking(flags: Mapping[str, Any], api: str | None, actor: str | None = None) -> Ask:
     """Returns a function that runs questions on the backend selected by the flags and the environment. ``actor``, if
-    given, is the author of changes. Raises InvalidInput and InvalidSettings."""
+    given, is the author of changes. Raises InvalidInput if flags contradict each other, and InvalidSettings if settings
+    are invalid."""
     address = _address(flags, api)
     if address is None:
         return _asking_database(flags, actor)

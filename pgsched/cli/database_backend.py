@@ -40,7 +40,7 @@ _Method = Callable[..., Awaitable[_Found]]
 
 
 def _asks(question: Callable[..., Awaitable[_Found]]) -> _Method[_Found]:
-    """Turns a store function that looks something up into a method."""
+    """Wraps a store's lookup function as a method."""
 
     async def ask(self: "DatabaseBackend", *given: Any) -> _Found:
         return await question(self._connection, *given)
@@ -49,7 +49,7 @@ def _asks(question: Callable[..., Awaitable[_Found]]) -> _Method[_Found]:
 
 
 def _does(verb: Callable[..., Awaitable[_Found]]) -> _Method[_Found]:
-    """Turns a store function that makes a change into a method, which passes the actor to the function."""
+    """Wraps a store function that makes a change as a method, which passes the actor."""
 
     async def do(self: "DatabaseBackend", *given: Any, **named: Any) -> _Found:
         return await verb(self._connection, *given, actor=self._actor, **named)
@@ -75,7 +75,7 @@ def _lists(
     *,
     read: Callable[[Any], Any] = lambda after: after,
 ) -> _Method[Page[_Found]]:
-    """Turns a store function that lists rows into a method, which returns a page. ``place`` returns a row's cursor, and
+    """Wraps a store function that lists rows as a method, which returns a page. ``place`` returns a row's cursor, and
     ``read`` parses a cursor."""
 
     async def ask(self: "DatabaseBackend", *given: Any, limit: int, after: Any = None, **wanted: Any) -> Page[_Found]:
@@ -155,7 +155,7 @@ class DatabaseBackend:
         return job_detail(row, planned, executions_and_jobs.usual_duration(last[id]))
 
     async def change_job(self, id: UUID, changes: Mapping[str, Any], *, force: bool) -> tuple[bool, datetime | None]:
-        """Returns whether anything changed, and when the job fires next."""
+        """Changes a job. Returns whether anything changed, and when the job fires next."""
         asked = edits.changes_of(changes)
         is_changed = await edits.edit_job(self._connection, id, asked, actor=self._actor, force=force)
         planned, _ = await executions_and_jobs.planned_instant(self._connection, id)
@@ -192,7 +192,7 @@ class DatabaseBackend:
     async def change_execution(
         self, id: UUID, changes: Mapping[str, Any], *, note: str | None
     ) -> tuple[bool, datetime | None]:
-        """Returns whether anything changed, and when the execution fires."""
+        """Changes an execution. Returns whether anything changed, and when the execution fires."""
         is_changed = await schedule_edits.edit(
             self._connection, id, schedule_edits.changes_of(changes), note=note, actor=self._actor
         )

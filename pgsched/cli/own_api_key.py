@@ -20,7 +20,8 @@ _HEADER = "Authorization: Bearer "
 
 def own_key(settings: Settings) -> Path:
     """Returns the path of the file with the header, which only its owner may read. Creates a new key if the database
-    does not accept the stored one. The key has every scope. Raises PgschedError and OSError."""
+    does not accept the stored one. The key has every scope. Raises PgschedError if the database fails, and OSError if
+    the file cannot be read or written."""
     file = Path(settings.data_dir) / "authorization"
     found = _token_in(file)
     made = ask(settings, lambda connection: _made(connection, found))

@@ -24,8 +24,8 @@ def kept_keys(data_dir: Path) -> str:
 
 
 def own_secret_keys(data_dir: Path) -> str:
-    """Returns the stored keys. If there are none, creates a key in a file that only its owner may read. Without the
-    package ``cryptography``, returns an empty string instead. Raises OSError."""
+    """Returns the stored keys. If there are none, creates a key in a file that only its owner may read; if the package
+    ``cryptography`` is not installed, returns an empty string instead. Raises OSError if the file cannot be written."""
     kept = kept_keys(data_dir)
     if kept or find_spec("cryptography") is None:
         return kept

@@ -50,7 +50,7 @@ def preview(
 ) -> None:
     """Show the next instants of a schedule, in its time zone and in UTC.
 
-    For a job, show its next instants as they are now and with the given changes.
+    For a job, show its next instants before and after the given changes.
     """
     flags = {name: given.pop(name) for name in (*DATABASE, "config")}
     if name is not None or key is not None:

@@ -52,8 +52,8 @@ def settings_options(names: tuple[str, ...]) -> Callable[[Command], Command]:
 
 
 def load_settings(flags: Mapping[str, Any], *, delivers: bool = False) -> Settings:
-    """Merges a command's flags, the environment and the file. If none of them sets ``secret_keys``, uses the keys that
-    ``pgsched up`` stored in the data directory. Raises InvalidSettings.
+    """Merges a command's flags, the environment and the configuration file. If none of them sets ``secret_keys``, uses
+    the keys that ``pgsched up`` stored in the data directory. Raises InvalidSettings if a setting is invalid.
 
     With ``delivers`` and the embedded database of ``pgsched up``, private targets are allowed by default. The targets
     of such a database are usually on the same machine, and all its workers should treat them alike.

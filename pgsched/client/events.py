@@ -13,7 +13,7 @@ from pgsched.client.requests import Call, Id, Length, body, check_names, path, u
 from pgsched.errors import PgschedError, Unavailable
 from pgsched.store.lookup.row_types import Event
 
-_SILENCE = 60.0  # seconds; the API sends something every 15
+_SILENCE = 60.0  # seconds; the API sends at least a comment every 15
 _NOTHING = 0.1
 
 

@@ -74,7 +74,7 @@ class Call(Generic[_Answer]):
         return min(_FIRST_PAUSE * 2.0**number, _LONGEST_PAUSE) * random.uniform(0.5, 1.0)
 
     def read(self, response: httpx.Response) -> _Answer:
-        """The decoded response. Raises the error that a problem document names."""
+        """Decodes a response. If the response is a problem document, raises the error that it names."""
         if not response.is_success:
             raise _problem(response)
         if self.answer is NoneType:

@@ -9,7 +9,7 @@ Failures:
 
 - The peer closes a used connection without sending anything, so it probably has not accepted the request. The exchange
   is sent once more, on a fresh connection. If that is closed in the same way, the exchange fails.
-- The peer closes before the head of the response is complete, or sends something without a status. The exchange fails.
+- The peer closes before the head of the response is complete, or sends a response without a status. The exchange fails.
 - The parser rejects the head. The head's first line decides (``malformed_head``), and the connection is not used again.
   The parser is given each head as a whole, so that its first line is available.
 - Something fails after the head. The status decides, and the connection is not used again.

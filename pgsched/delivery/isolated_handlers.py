@@ -6,8 +6,8 @@ back without counting an attempt. Once an execution has been lost ``LOSSES`` tim
 child process that calls one handler at a time. If the child ends, the handler is to blame, and the attempt has failed.
 The worker survives, and settles the outcome.
 
-Children are kept for the next call, because most lost executions are innocent. But something that a handler leaves
-behind, such as a thread, can end the child during the next call. So if the child had already made other calls, the
+Children are kept for the next call, because most lost executions are innocent. But whatever a handler leaves behind,
+such as a thread, can end the child during the next call. So if the child had already made other calls, the
 execution is handed back once more, and gets a fresh child the next time.
 """
 

@@ -82,8 +82,9 @@ class Leftovers:
 
 
 def _is_as_before(now: Context, before: Context) -> bool:
-    """Whether both contexts have the same variables with identical values. Some values, such as arrays, cannot be
-    compared for equality. decimal's context is compared by its settings, because each task has its own copy."""
+    """Whether both contexts have the same variables and values. Compares by identity, because some values, such as
+    arrays, cannot be compared for equality. decimal's context is compared by its settings, because each task has its
+    own copy."""
     if len(now) != len(before) or not all(map(is_, now, before)):
         return False
     return all(

@@ -131,7 +131,7 @@ def _by_pydantic(handler: str, kind: Any) -> Decode:
 
 
 def _told(error: "ValidationError") -> str:
-    """Describes what does not match, and where. Omits values, because more people may read reasons than payloads."""
+    """Describes which parts of the payload are wrong. Omits values: more people may read reasons than payloads."""
     found = error.errors(include_url=False, include_context=False, include_input=False)
     told = [f"{one['msg']} - at {'.'.join(map(str, one['loc'])) or 'the top level'}" for one in found[:_MOST_TOLD]]
     return "; ".join(told) + (f"; and {len(found) - _MOST_TOLD} more" if len(found) > _MOST_TOLD else "")

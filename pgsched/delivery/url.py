@@ -11,8 +11,8 @@ from pgsched.errors import InvalidTarget
 
 
 class Origin(NamedTuple):
-    """The endpoint of a connection. ``host`` is a name, or an address without brackets. With a ``context``, connections
-    present a client's certificate."""
+    """The endpoint of a connection. ``host`` is a name, or an address without brackets. ``context`` is given if
+    connections present a client's certificate."""
 
     tls: bool
     host: str

@@ -54,7 +54,7 @@ class Body:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yields the texts of a form field. Raises ValueError for a value that a form cannot contain."""
+    """Yields the values of a form field as strings. Raises ValueError for a value that a form cannot contain."""
     for one in value if isinstance(value, list) else [value]:
         if isinstance(one, bool):
             yield "true" if one else "false"

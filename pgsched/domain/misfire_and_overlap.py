@@ -62,10 +62,10 @@ def decide_instant(recurrence: Recurrence, rules: Rules, scheduled_for: datetime
 
 
 def decide_delayed(recurrence: Recurrence, rules: Rules, scheduled_for: datetime, now: datetime) -> InstantDecision:
-    """Decides about a row that had to wait for an earlier run, or that replaces missed instants.
+    """Decides what happens to a row that had to wait for an earlier run, or that replaces missed instants.
 
-    The row runs however late it is, because a job whose rows are always claimed an interval late must still run. With
-    ``QUEUE_ONE``, the instants that have passed in the meantime are skipped. Under any other policy, these instants
+    The row runs however late it is, because a job whose rows are always claimed an interval late must still run. The
+    policy ``QUEUE_ONE`` skips the instants that have passed in the meantime. Under all other policies, these instants
     come next.
     """
     if rules.on_overlap is not OnOverlap.QUEUE_ONE:

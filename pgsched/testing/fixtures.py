@@ -10,7 +10,7 @@ from pgsched.testing.kit import Kit
 
 @pytest.fixture
 def pgsched_database_url() -> str:
-    """The URL of the test database, in which pgsched has been migrated. Override this fixture."""
+    """The URL of the test database, to which pgsched's migrations have been applied. Override this fixture."""
     raise pytest.UsageError(
         "the tests have no database: define a fixture pgsched_database_url that returns its URL, such as "
         "postgresql://user@host/shop_test, with a role that owns pgsched there"

@@ -106,7 +106,7 @@ class Kit:
         order.
 
         Also plans the next execution of each job. Executions that are due later, or held by a limit, do not run. Raises
-        AssertionError if a target has no handler, if a job cannot be planned, or if something is still due after
+        AssertionError if a target has no handler, if a job cannot be planned, or if an execution is still due after
         ``most`` attempts. Unless ``check`` is False, also raises AssertionError, with the handler's traceback, if an
         attempt failed.
         """
@@ -117,7 +117,7 @@ class Kit:
         return await self._stepping(None, check=check, most=most)
 
     def run_until(self, instant: datetime | str, *, check: bool = True, most: int = _MOST) -> list[Ran]:
-        """Travels to an instant. On the way, stops whenever something is due, and runs it."""
+        """Travels to an instant. On the way, stops whenever an execution is due, and runs it."""
         return _in_own_loop(self.run_until_async(instant, check=check, most=most), "run_until_async")
 
     async def run_until_async(self, instant: datetime | str, *, check: bool = True, most: int = _MOST) -> list[Ran]:
@@ -139,7 +139,7 @@ class Kit:
         return found
 
     def _move_on(self, until: datetime) -> bool:
-        """Travels to the next instant at which something is due, but no further than ``until``. Returns False if the
+        """Travels to the next instant at which an execution is due, but no further than ``until``. Returns False if the
         clock was already stopped at ``until``.
         """
         if self.now() >= until and self._stands_still():

@@ -106,7 +106,7 @@ class SteppedWorker:
 
     async def run_due(self, *, most: int) -> list[Ran]:
         """Runs everything due, then everything that becomes due as a result, and so on. Raises AssertionError if
-        something is still due after ``most`` attempts, if a job cannot be planned, or if a target has no handler.
+        an execution is still due after ``most`` attempts, if a job cannot be planned, or if a target has no handler.
         Raises TimeoutError if an execution does not end.
         """
         self._noted.clear()

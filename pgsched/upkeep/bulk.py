@@ -30,7 +30,7 @@ class Bulk(Service):
 
     name = "bulk"
     longest_turn = 300.0
-    rest = 3.0  # any login can wake this service by a notification
+    rest = 3.0  # limits wake-ups, because any login can wake this service with a notification
 
     def __init__(self, chores: Link, link: Link, events: Events) -> None:
         super().__init__(events, chores, link)

@@ -81,7 +81,7 @@ class DependentReleaser(Service):
         return dependencies.ReleasePosition(read_to.end)
 
     async def _go_on(self, connection: Connection) -> int:
-        """Processes the next part of the large end that has waited longest."""
+        """Releases the next dependents of the partly processed predecessor that has waited longest."""
         if not self._large:
             return 0
         large = self._large.popleft()

@@ -22,7 +22,7 @@ class Planner(Service):
     """The service is woken when a job changes, polls every few seconds, and sweeps every minute."""
 
     name = "planner"
-    rest = 3.0  # any login can wake this service by a notification
+    rest = 3.0  # limits wake-ups, because any login can wake this service with a notification
     longest_turn = 300.0
 
     def __init__(self, link: Link, events: Events) -> None:

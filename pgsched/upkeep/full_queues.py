@@ -20,7 +20,7 @@ class FullQueues(Service):
     """The service is woken when a queue's settings change. While no queue has a maximum, it polls once a minute."""
 
     name = "full_queues"
-    rest = 3.0  # any login can wake this service by a notification
+    rest = 3.0  # limits wake-ups, because any login can wake this service with a notification
 
     def __init__(self, link: Link, events: Events, assignment: Assignment) -> None:
         super().__init__(events, link)

@@ -54,7 +54,7 @@ class TakeBackWalk:
         return not self._marks
 
     async def go_on(self, connection: Connection, seconds: float) -> None:
-        """Continues the walk for about this many seconds."""
+        """Continues the walk for about ``seconds`` seconds."""
         until = time.monotonic() + seconds
         while self._marks and time.monotonic() < until:
             partition, low = next(iter(self._marks.items()))
@@ -76,7 +76,7 @@ class Reaper(Service):
     """
 
     name = "reaper"
-    rest = 3.0  # any login can wake this service by a notification
+    rest = 3.0  # limits wake-ups, because any login can wake this service with a notification
     longest_turn = 300.0
 
     def __init__(

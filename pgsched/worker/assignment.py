@@ -123,8 +123,8 @@ class Assignment:
         return self.open != before
 
     def _own_of(self, queue: int, alive: Sequence[worker_registry.RegisteredWorker]) -> list[int]:
-        """Returns the worker's share of a queue's open partitions: a share among all workers of the queue and, for each
-        capability that only some of them have, a share among the workers with the capability."""
+        """Returns this worker's share of a queue's open partitions. The partitions are divided among all workers of the
+        queue. For each capability that only some workers have, they are also divided among those workers."""
         peers = {
             worker.id: frozenset(worker.delivers)
             for worker in alive

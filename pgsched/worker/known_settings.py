@@ -34,7 +34,7 @@ class KnownSettings(Service):
     ``open_signing`` decrypts a client's signing secret, or raises CannotOpen."""
 
     name = "known_settings"
-    rest = 3.0  # any login can wake this service by a notification
+    rest = 3.0  # limits wake-ups, because any login can wake this service with a notification
 
     def __init__(self, link: Link, events: Events, open_signing: OpenSigning = _no_keys) -> None:
         super().__init__(events, link)

@@ -31,8 +31,8 @@ _Row = TypeVar("_Row")
 
 def share_of(client: str, edges: Sequence[Edge], weights: Mapping[str, int]) -> dict[str, Any]:
     """Returns a client's share of all running executions (``has``), and its ``fair`` share by weight among the clients
-    with due or running executions. ``has`` is None if nothing is running, and ``fair`` is None if this client has
-    neither. Clients that are not in ``weights`` have the weight 1."""
+    with due or running executions. ``has`` is None if nothing is running. ``fair`` is None if the client has no due or
+    running executions. A client not in ``weights`` has weight 1."""
     edge = next((one for one in edges if one.client == client), _NOTHING)
     in_hand = sum(one.in_hand for one in edges)
     all_weights = sum(weights.get(str(one.client), 1) for one in edges)

@@ -71,7 +71,7 @@ def named(name: str, text: str | None) -> str:
 
 def struct_of(kind: type[_Struct], form: Mapping[str, str], names: Sequence[str], *, empty: bool = True) -> _Struct:
     """Builds the body of a route under ``/v1`` from the fields in ``names`` that the form contains. An empty field
-    becomes null or, without ``empty``, is omitted. Raises Unreadable."""
+    becomes null or, if ``empty`` is False, is omitted. Raises Unreadable if a field is invalid."""
     given = {name: form[name] or None for name in names if name in form and (form[name] or empty)}
     try:
         return msgspec.convert(given, kind, strict=False)
@@ -111,14 +111,14 @@ def filled(given: Mapping[str, Any], names: Sequence[str]) -> dict[str, str]:
 
 
 def statuses_in(chosen: Sequence[str]) -> tuple[str, ...]:
-    """Returns the selected statuses without duplicates. Raises Unreadable."""
+    """Returns the selected statuses without duplicates. Raises Unreadable for an unknown status."""
     if unknown := [one for one in chosen if one not in STATUSES]:
         raise Unreadable(f"status: {unknown[0][:50]!r} is not one of {', '.join(STATUSES)}")
     return each_once(chosen)
 
 
 def labels_of(asked: Mapping[str, str]) -> dict[str, str] | None:
-    """Parses labels: ``name=value`` pairs, separated by commas. Raises Unreadable."""
+    """Parses labels: ``name=value`` pairs, separated by commas. Raises Unreadable if the labels are invalid."""
     return labels_in([part.strip() for part in asked.get("label", "").split(",") if part.strip()])
 
 
@@ -131,7 +131,7 @@ def host_in(text: str) -> str:
 
 
 def id_in(name: str, text: str | None) -> UUID | None:
-    """Parses an id. Raises Unreadable."""
+    """Parses an id. Raises Unreadable if the text is not an id."""
     if not text:
         return None
     try:
@@ -141,7 +141,7 @@ def id_in(name: str, text: str | None) -> UUID | None:
 
 
 def whole_in(name: str, text: str | None) -> int | None:
-    """Parses a whole number. Raises Unreadable."""
+    """Parses a whole number. Raises Unreadable for any other text."""
     if not text:
         return None
     if not (text.isascii() and text.isdigit() and len(text) <= 18):
@@ -150,14 +150,14 @@ def whole_in(name: str, text: str | None) -> int | None:
 
 
 def code_in(text: str) -> int:
-    """Parses an HTTP status code. Raises Unreadable."""
+    """Parses an HTTP status code. Raises Unreadable for any other text."""
     if not (len(text) == 3 and text.isascii() and text.isdigit() and 100 <= int(text) <= 599):
         raise Unreadable(f"status_code: {text[:50]!r} is not a status code from 100 to 599")
     return int(text)
 
 
 def number_in(name: str, text: str | None, otherwise: float) -> float:
-    """Parses a number, or returns ``otherwise`` for an empty field. Raises Unreadable."""
+    """Parses a number, or returns ``otherwise`` for an empty field. Raises Unreadable for any other text."""
     if not text:
         return otherwise
     with suppress(ValueError):
@@ -167,7 +167,7 @@ def number_in(name: str, text: str | None, otherwise: float) -> float:
 
 
 def instant_in(name: str, text: str | None) -> datetime | None:
-    """Parses an instant, which is in UTC if it has no offset. Raises Unreadable."""
+    """Parses an instant, which is in UTC if it has no offset. Raises Unreadable for any other text."""
     if not text:
         return None
     try:

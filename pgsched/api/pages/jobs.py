@@ -212,7 +212,7 @@ def _form(
 
 
 def _filter(asked: dict[str, str], state: str | None) -> JobFilter:
-    """Builds the filter for the list of jobs. Raises InvalidInput and Unreadable."""
+    """Builds the filter for the list of jobs. Raises InvalidInput or Unreadable if a field is invalid."""
     if state not in {None, *JOB_STATES}:
         raise InvalidInput(f"there is no state {state!r}: choose one of {', '.join(JOB_STATES)}")
     return filter_of(JobFilter, {name: text for name, text in asked.items() if name != "job_state"}, state=state)

@@ -64,8 +64,8 @@ class LiveView:
         return await self._latest.get(grant), list(self._moments), await self._troubles.get(grant)
 
     async def clients(self, grant: Grant) -> Sequence[Edge]:
-        """Returns the due and running executions of each client, without the names of clients that the grant does not
-        cover. Raises Unavailable."""
+        """Returns the due and running executions of each client. Omits the names of clients that the grant does not
+        cover. Raises Unavailable if the database cannot be asked."""
         shown = await self._latest.get(EVERYBODY)
         allowed = grant.clients
         if allowed is None:
@@ -74,7 +74,7 @@ class LiveView:
 
     async def held_clients(self, grant: Grant) -> Sequence[str]:
         """Returns those clients of the grant whose executions a limit, a hold or a target holds back. Raises
-        Unavailable."""
+        Unavailable if the database cannot be asked."""
         shown = await self._latest.get(EVERYBODY)
         found = {client for line in shown.gates if line.held and (client := line.client) is not None}
         return sorted(found if grant.clients is None else found.intersection(grant.clients))

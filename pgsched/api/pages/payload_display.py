@@ -75,7 +75,7 @@ def with_secrets(text: str, options: Any) -> Any:
 
 
 def parsed(name: str, text: str) -> Any:
-    """Parses JSON from a form. Raises Unreadable."""
+    """Parses JSON from a form. Raises Unreadable if the text is not JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -84,7 +84,7 @@ def parsed(name: str, text: str) -> Any:
 
 def edited(form: Mapping[str, str], before: Mapping[str, str], options: Any) -> dict[str, Any]:
     """Returns the fields of a form that differ from their original values ``before``, converted for storage; an emptied
-    field becomes None. ``options`` are the original options. Raises Unreadable."""
+    field becomes None. ``options`` are the original options. Raises Unreadable if a field is invalid."""
     found: dict[str, Any] = {}
     for name, was in before.items():
         text = form.get(name, was)

@@ -42,7 +42,8 @@ async def create(
     burst: int | None = None,
     actor: str | None = None,
 ) -> Token:
-    """Creates a key and returns its token, which cannot be retrieved again. Raises InvalidInput and Refused."""
+    """Creates a key and returns its token, which cannot be retrieved again. Raises InvalidInput for invalid properties,
+    and Refused if the session may not create keys."""
     token = Token.new()
     await internal_verbs.create_key(
         connection,
@@ -74,6 +75,6 @@ async def all_keys(connection: AsyncConnection[Any], *, limit: int, after: str |
 
 
 async def get(connection: AsyncConnection[Any], id: str) -> KeyRow:
-    """Returns a key. Raises NotFound."""
+    """Returns a key. Raises NotFound if there is none with this id."""
     missing = f"there is no key {id[:100]!r}: the ids are in the list of keys"
     return await one(connection, KeyRow, "admin/api_keys", missing, id=id, after=None, limit=1)

@@ -21,9 +21,9 @@ _AT_ONCE = waiting_for_locks("100ms")
 
 
 def rebuild_indexes(url: str) -> list[str]:
-    """Rebuilds the indexes that the last migration recorded but the database lacks, and missing partition tables,
-    without which nothing in their queue is claimed. Returns the names of everything rebuilt. Raises Unavailable if
-    another session's lock stops the rebuilding. What has been rebuilt by then is kept."""
+    """Rebuilds missing indexes that the last migration recorded, and missing partition tables: if one is missing,
+    nothing in its queue is claimed. Returns the names of everything rebuilt. Raises Unavailable if another session's
+    lock prevents a step; earlier steps are kept."""
     with connect(url) as connection:
         connection.autocommit = True
         connection.execute(session_of_command(connection))

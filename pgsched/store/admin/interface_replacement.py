@@ -1,4 +1,4 @@
-"""Replaces functions, views, triggers and rights while everything else continues.
+"""Replaces functions, views, triggers and privileges while everything else continues.
 
 Together, these objects are the interface. A record says which release made the interface, at which migration and for
 which roles. If the interface is already this release's, nothing is changed and no lock is taken. An interface made by a
@@ -6,7 +6,7 @@ later release is not replaced, because running processes may need it.
 
 In all other cases, all tables are locked for a fraction of a second. A session that waits for a table lock makes all
 others queue behind it, so each wait is brief: if a lock is unavailable, all locks are released before the next try. A
-version that migrates the tables takes the same locks first, and keeps them until the transaction ends.
+release that migrates the tables takes the same locks first, and keeps them until the transaction ends.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ from pgsched.version import __version__
 Connection = psycopg.Connection[Any]
 
 ROLES = ("pgsched_owner", "pgsched_worker", "pgsched_api", "pgsched_client", "pgsched_reader")
-# A view, or a function whose body is parsed on creation, must come after the objects that it names. Rights come last.
+# A view, or a function whose body is parsed on creation, must come after the objects that it names. Grants come last.
 INTERFACE_FILES = (
     "core/defaults_and_checks", "core/targets", "core/json", "core/execution_options", "core/queue_partitions",
     "core/locks", "core/execution_by_id", "core/culprits", "jobs/upstream_runs", "jobs/recurrence_rules",

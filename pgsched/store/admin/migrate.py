@@ -29,7 +29,7 @@ def alembic_config(url: str | None = None, *, output: TextIO | None = None) -> C
 
 def migrate(url: str, *, anew: bool = False) -> list[str]:
     """Upgrades the database. Safe to repeat, and to run in several processes at once. With ``anew``, functions, views,
-    triggers and rights are replaced even if they already match this release.
+    triggers and privileges are replaced even if they already match this release.
 
     Returns the roles that are missing because the migrating role may not create them: run ``roles_sql()`` as a role
     that may, then migrate again. Raises Unavailable if the database cannot be reached or is read only, InvalidSettings

@@ -57,7 +57,7 @@ def serves_from() -> str:
 
 
 def _versions() -> dict[str, dict[str, Any]]:
-    """Returns the declarations of each version, by revision."""
+    """Returns what each version file declares, by revision."""
     files = sorted((migrations_dir() / "versions").glob("*.py"))
     named = [_literals(file.read_text(encoding="utf-8")) for file in files]
     return {names["revision"]: names for names in named}

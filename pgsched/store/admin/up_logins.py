@@ -53,23 +53,23 @@ class Logins:
 
 
 def is_superuser(url: str) -> bool:
-    """Whether the role of this address is a superuser. Raises psycopg.Error."""
+    """Whether the role in ``url`` is a superuser. Raises psycopg.Error."""
     with transaction(url) as connection:
         row = connection.execute(statement("admin/is_superuser")).fetchone()
     return bool(row and row[0])
 
 
 def let_act_as_api(url: str) -> None:
-    """Makes the login of this address a member of ``pgsched_api``, the API's role. Raises psycopg.Error."""
+    """Makes the login in ``url`` a member of ``pgsched_api``, the API's role. Raises psycopg.Error."""
     with transaction(url) as connection:
         connection.execute(statement("admin/grant_api"))
 
 
 def make_logins(url: str, passwords: Path, *, is_ours: bool) -> Logins:
-    """Creates the logins that the password file does not contain yet, and checks that the workers can log in. The
-    address must be a superuser's.
+    """Creates the logins that the password file does not contain yet, and checks that the workers can log in. The role
+    in ``url`` must be a superuser.
 
-    If the cluster ``is_ours``, existing roles with those names are reused, workers may create tables and functions in
+    If the cluster ``is_ours``, existing roles with these names are reused, workers may create tables and functions in
     the schema public, and other logins are kept from filling the server's lock table. Raises OSError or psycopg.Error,
     for example if the server rejects the new login.
     """

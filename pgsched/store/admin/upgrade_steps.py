@@ -1,8 +1,8 @@
 """The steps of a migration: create the schema and the roles, run the migration's SQL file, replace the public
 interface.
 
-Tables are migrated, and their versions are frozen. Functions, views, triggers and rights are *replaced* after every
-upgrade from ``interface/*.sql``, in the same transaction. An organisation with its own Alembic environment calls
+Tables are migrated, and their versions are frozen. After every upgrade, in the same transaction, functions, views,
+triggers and privileges are *replaced* from ``interface/*.sql``. An organisation with its own Alembic environment calls
 ``before_upgrade`` and ``after_upgrade`` around ``context.run_migrations()``. The organisation's versions may rely on
 its session settings, but pgsched's must not. So each of pgsched's versions runs with pgsched's settings, and the
 earlier settings are restored afterwards.
@@ -107,7 +107,7 @@ def _is_behind() -> bool:
 
 
 def after_upgrade() -> None:
-    """Replaces functions, views, triggers and rights with those of this release, unless they already match.
+    """Replaces functions, views, triggers and privileges with those of this release, unless they already match.
 
     Does nothing for a read-only command, or while pgsched's tables do not exist because only the organisation's own
     versions have run.
@@ -136,16 +136,14 @@ def _migrates() -> bool:
 
 
 def _reached() -> list[str]:
-    """Returns pgsched's revisions from the environment's version table, which need not be pgsched's own. Reads the
-    table with the settings of the environment's sessions.
+    """Returns pgsched's revisions from the Alembic environment's version table, which may be another table than
+    pgsched's. Must be called outside ``pinned``, because the environment's settings may determine the table.
     """
     return [head for head in context.get_context().get_current_heads() if head.startswith(f"{SCHEMA}_")]
 
 
 def _record_revision(reached: list[str]) -> None:
-    """Records the reached revisions in pgsched's own version table, for an environment that keeps its versions in
-    another table.
-    """
+    """Records the revisions in pgsched's own version table, because the environment may use another table."""
     _driver().execute(statement("admin/record_revisions"), {"reached": reached})
 
 

@@ -78,7 +78,8 @@ async def get_worker(connection: AsyncConnection[Any], worker: int) -> WorkerRow
 async def former_workers(
     connection: AsyncConnection[Any], worker: int | None = None, *, limit: int
 ) -> list[FormerWorker]:
-    """Returns up to ``limit`` workers that left in the last 7 days, latest first, or only ``worker``."""
+    """Returns up to ``limit`` workers that left in the last 7 days, latest first. With ``worker``, considers only that
+    worker."""
     return await rows(connection, FormerWorker, "admin/former_workers", worker=worker, limit=limit)
 
 

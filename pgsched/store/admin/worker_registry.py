@@ -40,7 +40,7 @@ class RegisteredWorker:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Introduction:
     """What a worker registers about itself (see RegisteredWorker). ``instance`` is the name that all its sessions
-    carry, and ``former`` its previous number, or 0. It runs ``concurrency`` executions at once.
+    carry; ``former`` is its previous number, or 0; ``concurrency`` is how many executions it runs at once.
     """
 
     name: str

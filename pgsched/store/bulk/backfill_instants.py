@@ -40,7 +40,7 @@ class Range:
 
 
 async def count_instants(connection: AsyncConnection[Any], wanted: Range) -> tuple[int, int]:
-    """Returns how many instants a range has, and how many of them succeeded. Raises NotFound and InvalidSchedule."""
+    """Returns how many instants a range has, and how many of them succeeded. Raises the errors of ``recurrence_of``."""
     found = await recurrence_of(connection, wanted.job_id)
     instants = await asyncio.to_thread(instants_in, found, wanted)
     run_already = 0
@@ -50,7 +50,8 @@ async def count_instants(connection: AsyncConnection[Any], wanted: Range) -> tup
 
 
 async def recurrence_of(connection: AsyncConnection[Any], job_id: UUID) -> Recurrence:
-    """Returns a job's recurrence. Raises NotFound, and InvalidSchedule if its schedule is invalid."""
+    """Returns a job's recurrence. Raises NotFound if there is no such job, and InvalidSchedule if its schedule is
+    invalid."""
     missing = f"there is no job {job_id}; the ids are in the list of jobs"
     job = await one(connection, Definition, "bulk/job_to_backfill", missing, job=job_id)
     return await asyncio.to_thread(job.recurrence)

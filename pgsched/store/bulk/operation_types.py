@@ -33,10 +33,10 @@ class BulkAsked:
 class BulkOperation:
     """A bulk operation and its progress.
 
-    ``total`` is the number of rows that the filter selected, or None if counting took too long. The ``skipped`` rows
-    had begun, ended or stopped matching when their turn came. The ``failed`` rows could not be changed. An instant of a
-    backfill is ``done`` once it has a row. ``reason`` says what the operation waits for, or why it was stopped. An
-    operation without a ``rate`` was carried out at once.
+    ``total`` is the number of rows that the filter selected, or None if counting took too long. ``skipped`` counts the
+    rows that had begun, ended or stopped matching when their turn came, and ``failed`` those that could not be changed.
+    An instant of a backfill counts as ``done`` once it has a row. ``reason`` says what the operation waits for, or why
+    it was stopped. If ``rate`` is None, the operation was carried out at once.
     """
 
     id: UUID
@@ -61,8 +61,8 @@ class BulkOperation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runs:
-    """The executions of a backfill: ``live`` ones wait or run, and ``finished`` ones have ended, some of them
-    ``failed`` or ``cancelled``.
+    """The numbers of a backfill's executions: ``live`` is how many wait or run, and ``finished`` is how many have
+    ended, including those that ``failed`` or were ``cancelled``.
     """
 
     live: int

@@ -52,7 +52,7 @@ class Sessions:
 
     ``login`` contains connection parameters that override those of ``url``. In ``login``, ``{role}`` is replaced with
     the role's name. After a failed login, the role is not tried again for a moment. Raises InvalidSettings for invalid
-    connection parameters. ``trusted`` sessions are not metered, because only pgsched decides what is sent to them.
+    connection parameters. If ``trusted``, sessions are not metered, because only pgsched decides what they receive.
     """
 
     def __init__(self, url: str, login: str, *, most: int, trusted: bool = False) -> None:

@@ -1,9 +1,9 @@
-"""Limits how much a session receives, whatever its server sends.
+"""Limits how many bytes a session receives from its server.
 
 libpq reads each message whole, up to a gigabyte, collects notices and notifications, and keeps a buffer as large as the
 largest message until the session ends. So a client's function could fill the worker's memory, for example with a long
-error, and no session setting could stop it, because a function can change settings. Everything the server sends
-therefore passes through a meter on its way to libpq. At the limit, the meter ends the session.
+error. A session setting is no protection, because a function can change settings. Everything the server sends therefore
+passes through a meter on its way to libpq. At the limit, the meter ends the session.
 
 The meter replaces the connection's socket once the socket is open, whether TCP or Unix, with or without TLS.
 """

@@ -60,8 +60,8 @@ def _clauses() -> dict[str, LiteralString]:
 def statement_over(
     name: str, partitions: tuple[int, ...], clauses: tuple[str, ...] = (), order: LiteralString = ""
 ) -> LiteralString:
-    """Like ``statement_with``, over these partitions: ``{p}`` is replaced with each partition's number, and ``{rows}``
-    with the rows of all partitions.
+    """Like ``statement_with``, but reads these partitions. ``{p}`` stands for a partition's number in the part that is
+    repeated for each partition, and ``{rows}`` for the rows of all parts.
     """
     each, then = statement_with(name, clauses, order).split("\n-- then\n")
     parts = ",\n".join(f"part_{p} as (\n{each.replace('{p}', str(p))}\n)" for p in partitions)

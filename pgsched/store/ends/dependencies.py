@@ -40,8 +40,8 @@ class ReleasePosition(NamedTuple):
 
 
 class ReleaseReport(NamedTuple):
-    """``noted`` ends have been recorded for all their dependents, and ``decided`` executions were released or skipped.
-    ``read_to`` is where to continue if there may be more.
+    """``noted`` is the number of ends recorded for all their dependents; ``decided`` is the number of executions
+    released or skipped. ``read_to`` is where to continue if there may be more.
     """
 
     noted: int = 0

@@ -16,7 +16,7 @@ async def call_target(
     """Calls the function (a schema and a name) as the role, and settles the execution with the function's result.
 
     Raises the function's errors, psycopg's QueryCanceled if the function takes longer than ``within``, and SQLSTATE
-    PS013 if the execution has been leased again meanwhile. In each case, everything is rolled back.
+    PS013 if the execution has since been leased again. In each case, everything is rolled back.
     """
     schema, name = function
     call = {
@@ -39,8 +39,8 @@ async def call_target(
 
 
 async def notify_target(connection: Connection, execution: ClaimedExecution, channel: str, payload: str) -> None:
-    """Notifies the channel and settles the execution. Raises SQLSTATE PS013, with everything rolled back, if the
-    execution has been leased again meanwhile.
+    """Notifies the channel and settles the execution. If the execution has since been leased again, raises SQLSTATE
+    PS013 and everything is rolled back.
     """
     parameters = {**_lease(execution), "channel": channel, "payload": payload}
     await connection.execute(statement("ends/notify_target"), parameters)

@@ -39,8 +39,8 @@ NOTHING_CHANGED = DecidedChanges({}, frozenset())
 
 
 class DecidedRow(NamedTuple):
-    """A claimed row and the decision about it, valid unless its job is being changed. If the row simply runs,
-    ``decision`` is the instant of its successor as a wire count, or None if it has no successor.
+    """A claimed row and the decision about it, which is valid unless the row's job is being changed. If the row simply
+    runs, ``decision`` is the instant of the row's successor as a wire count, or None if there is no successor.
     """
 
     row: ClaimedExecution

@@ -1,8 +1,7 @@
 """Brings the jobs in the database in line with a declaration, and previews the changes.
 
-Declared jobs are marked with the name of their declaration, and a declaration changes or cancels only jobs with its own
-mark. If a job without this mark has one of the declaration's keys, the declaration is refused, unless the caller asks
-to take that job over.
+Each declared job records the name of its declaration, and a declaration changes or cancels only its own jobs. If any
+other job has one of the declaration's keys, the declaration is refused, unless the caller asks to take that job over.
 """
 
 import asyncio
@@ -64,9 +63,10 @@ class Change:
 async def compare(
     connection: AsyncConnection[Any], name: str, jobs: Sequence[DeclaredJob], *, prune: bool, force: bool
 ) -> list[Change]:
-    """Returns what applying these jobs under this name would change, ordered by client and key; writes nothing.
+    """Returns what applying these jobs under this name would change, ordered by client and key. Writes nothing.
 
-    Raises Conflict if a job without this mark has one of the keys, unless ``force`` takes that job over.
+    Raises Conflict if one of the keys belongs to a job that was not declared under this name. With ``force``, such a
+    job is taken over.
     """
     named = {"clients": [job.client for job in jobs], "keys": [job.key for job in jobs]}
     standing = await rows(connection, StandingJob, "jobs/jobs_declared", declared_by=name, **named)

@@ -56,7 +56,7 @@ class ClaimedDefinition(Definition):
             return self
 
     def recurrence(self) -> Recurrence:
-        """Returns the job's recurrence. Raises InvalidSchedule."""
+        """Returns the job's recurrence. Raises InvalidSchedule if the schedule is invalid."""
         return self._recurrence
 
     @cached_property
@@ -69,7 +69,8 @@ class ClaimedDefinition(Definition):
         return _ENTRY + _TIMES_ITS_TEXT * len(self.rules or b"")
 
     def following(self, instant: int) -> int | None:
-        """Returns the instant after this one, for a job without rules. Raises InvalidSchedule."""
+        """Returns the instant after this one, for a job without rules. Raises InvalidSchedule if the schedule is
+        invalid."""
         if self.interval is not None:
             return max(instant + self.interval - (instant - self.origin) % self.interval, self.origin)
         second = instant - instant % 1_000_000  # whole seconds, so that instants within a second share a cache entry
@@ -79,7 +80,7 @@ class ClaimedDefinition(Definition):
         """Returns the decision about the row and its successor. If the row simply runs, returns only the job's next
         instant as a wire count, or None if there is none.
 
-        Raises InvalidSchedule.
+        Raises InvalidSchedule if the schedule is invalid.
         """
         if self.rules is None and not self.exceptions:
             following = self.following(row.scheduled_for)

@@ -71,7 +71,7 @@ class NextRow:
 async def next_row(
     connection: Connection, job: PlannedJob, taken: Collection[datetime], withdrawn: Sequence[Withdrawn]
 ) -> NextRow:
-    """Determines a job's next row. Raises InvalidSchedule."""
+    """Determines a job's next row. Raises InvalidSchedule if the job's schedule is invalid."""
     # A plain interval is so fast that it needs no thread, even when thousands of jobs arrive at once.
     aside = _at_once if job.cron is None and job.parsed() == NO_RULES else asyncio.to_thread
     schedule = await aside(job.recurrence)

@@ -75,8 +75,8 @@ async def _plan_apart(
 
 
 async def plan_job(connection: AsyncConnection[Any], job_id: UUID) -> None:
-    """Plans one job in the caller's transaction, if it is active and not planned yet. Rows held because of a change are
-    left to a worker, as only workers may end them.
+    """Plans one job in the caller's transaction, if the job is active and not planned yet. If a change left a held row
+    of the job, leaves the planning to a worker, because only workers may end such rows.
 
     Raises InvalidSchedule for an invalid schedule.
     """

@@ -9,8 +9,8 @@ from pgsched.store.core.connect import Connection
 
 
 class Recall(StrEnum):
-    """``KEPT`` if the row is unchanged, ``GONE`` if it is no longer this worker's, and ``LOCKED`` if the row or its job
-    is locked, so that neither is known yet.
+    """``KEPT``: the row is unchanged. ``GONE``: the row is no longer this worker's. ``LOCKED``: the answer is not known
+    yet, because the row or its job is locked.
     """
 
     KEPT = "kept"

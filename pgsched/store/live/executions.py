@@ -57,8 +57,8 @@ class Lease:
 
 class Claimed(NamedTuple):
     """The rows that a claim took (``taken``), those that run, and the earliest successor planned in each partition
-    (wire count). ``sure_until`` is that of the lease. ``parked`` lists rows that could not be claimed. ``statements``
-    is the number of statements sent, including begin and commit.
+    (wire count). ``sure_until`` is copied from the lease. ``parked`` lists rows that could not be claimed.
+    ``statements`` is the number of statements sent, including begin and commit.
     """
 
     taken: list[ClaimedExecution]

@@ -17,7 +17,7 @@ from pgsched.store.lookup.page_queries import HISTORY, KEPT, statuses_of
 ENTRIES = 50_000
 VISITS = 5_000
 FIRST_LOOK = 50
-"""Most pages are full after this fraction (1/50) of the rows that they may examine."""
+"""The first look examines 1/50 of the rows that a page may examine, which fills most pages."""
 
 _LIVE, _JOBS = "pgsched.executions", "pgsched.jobs"
 _FAILED = {"failed": True}

@@ -1,7 +1,7 @@
 """What workers do for pulled queues. SQL hands executions to consumers, but cannot plan a job's next row.
 
-As in any queue, a worker claims a job's row a moment before its instant. The claim plans the row's successor and
-accounts for instants that do not run. Rows that run are handed back in the same transaction, so that consumers can
+As in any queue, a worker claims a job's row a moment before its instant. The claim plans the row's successor, and
+records the instants that are skipped. Rows that run are handed back in the same transaction, so that consumers can
 claim them.
 """
 

@@ -18,7 +18,7 @@ from pgsched.store.schedule.schedule_parameters import ScheduleRequest
 
 Outcome = Literal["created", "replaced", "existing", "ended"]
 """The outcome of scheduling. ``created``: a new row. ``replaced``: the key's waiting row was replaced. ``existing``:
-the key's row was left unchanged, because it is running or ``on_conflict`` said so. ``ended``: nothing was scheduled,
+the key's row was left unchanged, because it is running or because of ``on_conflict``. ``ended``: nothing was scheduled,
 because the key's execution has recently succeeded.
 """
 

@@ -171,7 +171,7 @@ class Claimer(Claiming):
         return count
 
     async def _claim_for_everybody(self, wanted: Sequence[int], free: int) -> None:
-        """Claims for all clients without a stream."""
+        """Claims for all clients that have no stream of their own."""
         free -= await self._claim_first(wanted, free)
         if self._polling.on:
             await self._claim_evenly(wanted, max(free, 0))

@@ -15,12 +15,12 @@ from pgsched.worker.claim.client_streams import Divide
 from pgsched.worker.clock import DatabaseClock
 
 REREAD = 2_000_000
-"""Every look rereads this many microseconds. A row that is due at once has the instant at which its transaction began,
-but becomes visible only when the transaction commits."""
+"""Microseconds that every look rereads. A row that is due at once has the instant at which its transaction began, but
+becomes visible only when the transaction commits."""
 HELP_AFTER = 50_000
 """Microseconds by which a row must be overdue before other workers help with its partition."""
 LATE = 100_000
-"""If a claim leaves rows that are overdue by this many microseconds, the worker is overloaded."""
+"""Microseconds. If a claim leaves rows that are overdue by more, the worker is overloaded."""
 LOOK_AGAIN = 0.05
 """Seconds for which a look at other workers' partitions is valid."""
 SMALLEST_SHARE = 16
@@ -147,7 +147,7 @@ class EarliestDue:
         self._forgot = False
 
     def seen(self, partitions: Iterable[int], due: Mapping[int, int], now: int) -> None:
-        """Takes the result of a look at all partitions. ``due`` does not contain partitions without a waiting row."""
+        """Records what a look at all partitions found. ``due`` omits partitions without a waiting row."""
         for partition in partitions:
             self.due.pop(partition, None)
             self._mark(partition, now - REREAD)
@@ -157,7 +157,7 @@ class EarliestDue:
             self.looked_at = time.monotonic()
 
     def seen_beyond(self, partitions: Iterable[int], due: Mapping[int, int], now: int) -> None:
-        """Takes the result of a look at these partitions beyond the look-ahead of the claim that emptied them."""
+        """Records the next due instants in partitions that a claim emptied, found beyond the claim's look-ahead."""
         for partition in partitions:
             low = max(self.front.low(partition), now - REREAD)
             self._mark(partition, min(low, self.due.get(partition, now)))
@@ -165,7 +165,7 @@ class EarliestDue:
         self._add(self._heard)
 
     def claimed(self, shares: Iterable[PartitionShare], answer: Claimed, *, all_kinds: bool = True) -> list[int]:
-        """Takes the result of a claim. If a share is full, its partition may have more rows. The next claim continues
+        """Records the result of a claim. If a share is full, its partition may have more rows. The next claim continues
         there, unless this claim skipped some kinds of rows (``all_kinds`` is False).
 
         Returns the partitions whose next row beyond the claim's look-ahead is now unknown.

@@ -31,7 +31,7 @@ from pgsched.telemetry import Events
 from pgsched.worker.assignment import Assignment
 
 RINGS, WITHIN = 20, 0.1
-"""If this many notifications arrive within this many seconds, the worker polls instead."""
+"""The worker polls instead if ``RINGS`` notifications arrive within ``WITHIN`` seconds."""
 _SILENCE, _ECHO_WITHIN = 2.0, 20.0
 _APART, _WORDS_APART, _FAR_BACK_APART = 0.005, 0.05, 0.25
 _READ_EACH, _READ_BYTES = 0.02, 16_384

@@ -21,7 +21,7 @@ from pgsched.store.core.connect import Connection
 # Claims are made every few milliseconds, in at most a quarter of the time. Writers rely on polling, so the next claim
 # follows soon even after a long claim, such as one that had to hold rows.
 _SHORTEST_INTERVAL, _LONGEST_INTERVAL, _SHARE_OF_TIME = 0.003, 0.02, 4
-_WORTH, _PERIOD = 25, 0.25  # polling stops if it finds fewer rows than this in this many seconds
+_WORTH, _PERIOD = 25, 0.25  # polling stops if it finds fewer than _WORTH rows in _PERIOD seconds
 LOOK_EVERY = 0.05
 _AFTERGLOW = 1.0
 _KEPT = 0.4  # seconds between announcements, which are valid for 1.5 seconds

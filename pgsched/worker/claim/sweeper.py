@@ -77,13 +77,13 @@ class Sweeps:
             self.took = self._seconds
 
     def swept(self, seconds: float) -> None:
-        """Records that the claimer has just read all partitions from the left edge, in this many seconds. An idle
-        claimer does so every poll interval, so the next sweep waits a little longer than that interval."""
+        """Records that the claimer has just read all partitions from the left edge, and how long this took. An idle
+        claimer reads them every poll interval, so the next sweep waits a little longer than that interval."""
         self._begun_at, self.took = time.monotonic() + self._every / 10, seconds
 
     @property
     def pause(self) -> float:
-        """Seconds until there is something to read."""
+        """Seconds until the sweeper should read again."""
         until_sweep = 0.0 if self._marks else self._begun_at + self._every - time.monotonic()
         return max(until_sweep, self.pace.pause)
 
@@ -91,8 +91,8 @@ class Sweeps:
 class Sweeper(Service):
     """Reads the partitions up to the front.
 
-    The signal ``expected`` passes the partition and instant of a row that claims can reach. ``found`` has, by
-    partition, the spans with rows that claims cannot reach. The signal ``has_found`` means that there are such spans.
+    The signal ``expected`` passes the partition and instant of a row that claims can reach. ``found`` maps each
+    partition to the spans with rows that claims cannot reach. The signal ``has_found`` means that there are such spans.
     """
 
     name = "sweeper"
@@ -180,8 +180,8 @@ class Sweeper(Service):
         self.found = {partition: span for partition, span in self.found.items() if partition in self._assignment.open}
 
     def claimed(self, shares: list[PartitionShare], answer: Claimed) -> None:
-        """Takes the result of a claim of these shares. Keeps the rest of a span if its share was full, and adds a span
-        for each planned row that claims do not reach."""
+        """Records the result of a claim of these shares. Keeps the rest of a span if the span's share was full, and
+        adds a span for each planned row that claims do not reach."""
         taken = defaultdict[int, list[int]](list)
         for row in answer.taken:
             taken[row.partition].append(row.fire_at)

@@ -29,7 +29,7 @@ _UNDECIDED = "waits: another worker is deciding which execution of its ordering 
 
 
 class Admission:
-    """Decides which executions pass. ``holding`` has the gates that are known to hold executions. ``counts`` counts the
+    """Decides which executions pass. ``holding`` contains the gates known to hold executions. ``counts`` counts the
     executions in hand by the gates that they passed. The signal ``has_news`` means that a gate should be checked."""
 
     def __init__(

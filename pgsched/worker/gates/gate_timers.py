@@ -30,7 +30,8 @@ class GateTimer:
             self.beside.add(gate.name)
 
     def record_feed_result(self, *, passed: int, moved: int, elsewhere: int) -> None:
-        """Records how many rows passed, moved to a wider gate that lets rows pass soon, or wait at other gates."""
+        """Learns from a turn: how many rows passed, how many moved to a wider gate that lets rows pass soon, and how
+        many wait at other gates."""
         self.moves_on = bool(moved)
         if elsewhere and not passed and not moved:
             self.spare = min(self.spare * _SPARE, _MOST_SPARE)

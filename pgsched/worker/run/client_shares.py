@@ -13,8 +13,8 @@ _FEWEST_CROWDING = 16
 
 class Shares(Slots):
     """The lanes as slots. ``idle`` returns how many lanes sleep. While at least ``scarce`` lanes sleep, lanes are not
-    shared, because quick rows need few lanes. ``is_wanted`` returns whether there are several clients. Claims skip the
-    ``crowded`` clients. The signal ``relieved`` means that a client is no longer crowded."""
+    shared, because quick rows need few lanes. ``is_wanted`` returns whether there are several clients. ``crowded``
+    contains the clients that claims skip. The signal ``relieved`` means that a client is no longer crowded."""
 
     def __init__(self, *, lanes: int, is_wanted: Callable[[], bool]) -> None:
         super().__init__("lanes", lanes, is_shared=is_wanted)

@@ -238,13 +238,13 @@ class Dispatcher:
         except asyncio.CancelledError:
             if self._attempts.draining:
                 raise
-        # A handler has left something in this task, or has cancelled it without ending an attempt, or a timeout came
-        # too late. Code that still refers to the task must not affect another row, so the lane goes on in a new task.
+        # A handler has left state behind in this task or cancelled it without ending an attempt, or a timeout came too
+        # late. Code that still refers to the task must not affect another row, so the lane goes on in a new task.
         if not self._attempts.draining:
             self._begin_task(lane)
 
     async def _deliver_on(self, lane: Lane, task: asyncio.Task[None]) -> None:
-        """Delivers one row after another until the lane's task is cancelled or a handler has left something in it."""
+        """Delivers one row after another until the lane's task is cancelled or a handler has left state in the task."""
         attempts, count = self._attempts, 0
         while not task.cancelling():
             while self._ready and not task.cancelling():

@@ -21,8 +21,8 @@ _LARGE = 8_192
 
 
 class Payloads(Slots):
-    """The memory for large payloads, as slots. ``used`` bytes are in memory or reserved. ``is_full`` means that all
-    bytes are used, some of them by unsettled results."""
+    """The memory for large payloads, as slots. ``used`` is the number of bytes in memory or reserved. ``is_full`` means
+    that all bytes are used, some of them by unsettled results."""
 
     def __init__(self, link: Link, most_bytes: int, *, is_shared: Callable[[], bool] = alone) -> None:
         super().__init__("memory for large payloads", max(most_bytes // LARGEST, 1), is_shared=is_shared)

@@ -27,7 +27,7 @@ _LONGEST_STACK = 4_000
 
 
 class Watchdog:
-    """Checks that the loop calls ``beat`` within every ``after`` seconds. All other work is done in the thread,
+    """Checks that the loop calls ``beat`` at least every ``after`` seconds. All other work is done in the thread,
     including the calls of listeners for ``loop.blocked``. ``stand_in`` does the work of a blocked loop, and
     ``process_exit`` ends a process that cannot recover."""
 

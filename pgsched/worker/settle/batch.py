@@ -66,7 +66,7 @@ class Batch:
         self.returning[row.partition] = min(row.fire_at, self.returning.get(row.partition, row.fire_at))
 
     def finish(self, row: ClaimedExecution, outcome: str, times: Times | None, *, counts: bool, **told: Any) -> None:
-        """Adds an outcome other than a plain success. ``counts`` means that the row's job counts failures. ``told``
+        """Adds an outcome other than a plain success. ``counts`` is True if the row's job counts failures. ``told``
         contains further fields of ``Finished``."""
         self.count += 1
         if row.ordering_key is not None:
@@ -137,8 +137,8 @@ class Batch:
         self.count += other.count
 
     def without_answers(self, why: str) -> tuple["Batch", str | None]:
-        """Returns the batch without results, each replaced with the reason why it cannot be stored. For a batch of one
-        row, also returns how the row ended, or None if it has not ended."""
+        """Returns the batch with each result replaced by ``why``, the reason why results cannot be stored. For a batch
+        of one row, also returns how the row ended, or None if it has not ended."""
         plain = self.only({id for id, _ in self.rows()})
         ended = "succeeded" if plain.succeeded or plain.groups[DISCARDED] else None
         for partition, answered in plain.answered.items():

@@ -29,8 +29,8 @@ Turn = tuple[int, str, str]
 
 @dataclass(slots=True)
 class SettleReport:
-    """What became of a batch. ``turns`` has the ordering keys whose next execution could not be decided. ``fires`` has
-    the partition and instant of each row that fires again, or whose turn has come under its ordering key."""
+    """What became of a batch. ``turns`` lists the ordering keys whose next execution could not be decided. ``fires``
+    lists the partition and instant of each row that fires again, or whose turn has come under its ordering key."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     statements: int = 0

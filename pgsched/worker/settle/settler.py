@@ -63,9 +63,9 @@ _MOST_KEYS = 64  # maximum number of keyed rows in a batch, because claims wait 
 class Settler(Service):
     """Takes outcomes from the dispatcher. The database decides and records what becomes of each row.
 
-    Signals: ``expected`` passes the partition and instant of a row that fires again; ``held`` passes the gate at which
-    a row waits for another worker; ``failed`` passes each failed attempt; ``counted`` passes the outcomes of a batch;
-    and ``ended`` means that rows have ended.
+    Signals, with what they carry: ``expected``, the partition and instant of a row that will fire again; ``held``, the
+    gate at which a row waits for another worker; ``failed``, a row and its failed attempt; ``counted``, the outcomes of
+    a batch. ``ended``, sent when rows have ended, carries nothing.
     """
 
     name = "settler"
@@ -237,7 +237,7 @@ class Settler(Service):
         self._window = min(_LONGEST_WINDOW, self._window * 2) if batch.count > 8 and not full else _SHORTEST_WINDOW
 
     async def _settle_all(self, connection: Connection, batch: Batch) -> SettleReport | None:
-        """Settles a batch as a whole. Returns None if a row in the batch prevents that."""
+        """Settles a batch as a whole. Returns None if a row in the batch makes that impossible."""
         for _ in range(2):
             try:
                 return await settle(connection, batch)

@@ -34,13 +34,17 @@ $$;
 comment on function pgsched_internal.has_target()
   is 'True if the server was started to recover to a target, such as a point in time.';
 
--- Another server or database is always a copy. A new timeline means a promoted standby if workers were active a moment
--- before; if not, it means a recovery to a point in the past. If the server followed no primary, a new timeline also
--- means a recovery, unless this worker knows that nothing it saw is missing. If the server was restarted after the
--- workers had shut down cleanly, the database is unchanged. If the workers had not shut down cleanly, either the power
--- failed or this is a copy of a disk. In a copy, a worker that was on the original finds that renewals are missing. If
--- the server was not restarted, either the workers were away or the clock was set. To tell, the record includes the
--- start time of the server, which does not change when the clock is set later.
+-- What each case means, in order:
+-- - Another server or database: a copy.
+-- - Another table: a restored dump.
+-- - A new timeline, and the server followed no primary: a recovery to a point in the past, unless this worker knows
+--   that nothing it saw is missing.
+-- - Any other new timeline: a promoted standby if workers were active shortly before; if not, a recovery to a point in
+--   the past.
+-- - Missing renewals: a copy that was made earlier.
+-- - A restart: harmless if the workers had shut down cleanly; if not, a power failure or a copy of a disk.
+-- - None of these: the workers were away, or the clock was set. The start time of the server tells a restart from a
+--   clock change, because it stays the same when the clock is set later.
 create or replace function pgsched_internal.why_hold(
   was pgsched_internal.fleet, here pgsched_internal.fleet, rules pgsched.installation, left_in_order boolean, followed boolean, known bigint
 ) returns text language sql immutable as $$

@@ -72,7 +72,8 @@ comment on function pgsched_internal.follow_change(pgsched.executions, pgsched.j
   is 'Adapts a claimed run that has not begun to a change of its job: the run waits again, ends, or is left to the next
 plan.';
 
--- Locks the job first, as every change of a job does. Never waits: if something is locked, the worker asks again.
+-- Locks the job first, as every change of a job does. Never waits: if the row or the job is locked, the worker asks
+-- again.
 create or replace function pgsched_internal.recall(partition smallint, id uuid, token bigint) returns text
   language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
 declare

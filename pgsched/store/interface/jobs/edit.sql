@@ -164,7 +164,8 @@ comment on function pgsched_internal.follow_edit(pgsched.jobs, pgsched.jobs, tex
   is 'Adapts the waiting rows of a job after its definition was edited or replaced. The rows keep their instants, unless
 the schedule or the partition of the job has changed.';
 
--- If a worker is claiming the planned row, the job stays unplanned, and a planner continues from that row.
+-- Updates the job's planned row to the new revision. If a worker is claiming that row, leaves it alone: a planner
+-- continues from the claimed row.
 create or replace function pgsched_internal.bring_along(job_id uuid) returns void
   language plpgsql volatile as $$
 declare

@@ -67,12 +67,12 @@ comment on function pgsched_internal.leave_watch(integer, integer)
 
 -- All notifications to workers are sent here. They are only hints: polling finds rows without a notification, too. If a
 -- listening session stays in a transaction, the notification queue fills up. Once the queue is full, no transaction
--- that notifies can commit, so notifications stop well before.
+-- that notifies can commit, so notifications stop while the queue is at least half full.
 create or replace function pgsched_internal.notify_workers(said text) returns void language sql volatile
   as $$ select pg_notify('pgsched_wake', said) where pg_notification_queue_usage() < 0.5 $$;
 comment on function pgsched_internal.notify_workers(text)
-  is 'Sends the workers a message, for example to plan, or that a partition has a due row. Does nothing while the
-notification queue is at least half full.';
+  is 'Sends the workers a message: for example, that a partition has a due row, or that they should plan. Does nothing
+while the notification queue is at least half full.';
 
 create or replace function pgsched_internal.notify_unless_silent(said text) returns void language plpgsql volatile as $$
 begin

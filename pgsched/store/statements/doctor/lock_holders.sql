@@ -1,4 +1,4 @@
--- doctor: transactions that have been open for this many seconds and hold a lock on a table or index of pgsched that
+-- doctor: transactions that have been open longer than `seconds` and hold a lock on a table or index of pgsched that
 -- blocks all writers. Only the session's own login and monitors can see when a transaction began. For other logins the
 -- start is null, so short transactions are listed, too. Locks nothing.
 select l.pid, coalesce(nullif(a.application_name, ''), 'without a name') as name, l.mode, min(l.relation::pg_catalog.regclass::text) as thing,

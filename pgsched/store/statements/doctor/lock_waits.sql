@@ -1,5 +1,6 @@
--- doctor: sessions of this database that have waited for a lock for this many seconds, the lock, and the sessions that
--- block them. Takes no lock; pg_blocking_pids briefly locks the lock table, once for each of at most this many rows.
+-- doctor: sessions of this database that have waited for a lock longer than `seconds`, the lock, and the sessions that
+-- block them. Locks no table. pg_blocking_pids briefly locks the server's lock table, once for each row, so the number
+-- of rows is limited.
 select l.pid, coalesce(nullif(a.application_name, ''), 'without a name') as name, l.mode,
        coalesce(l.relation::pg_catalog.regclass::text, l.locktype) as thing,
        extract(epoch from pg_catalog.clock_timestamp() - l.waitstart)::float8 as seconds, pg_catalog.pg_blocking_pids(l.pid) as blockers

@@ -1,5 +1,5 @@
--- doctor: statements of pgsched's sessions that have run for this many seconds. Only a session's own login and monitors
--- can see when its statement began.
+-- doctor: statements of pgsched's sessions that have run longer than `seconds`. Only a session's own login and monitors
+-- can see when the session's statement began.
 select a.pid, a.application_name as name, extract(epoch from pg_catalog.clock_timestamp() - a.query_start)::float8 as seconds,
        pg_catalog.left(a.query, 80) as query, a.wait_event_type = 'Lock' as waits
   from pg_catalog.pg_stat_activity a

@@ -1,5 +1,6 @@
--- doctor: worker processes that are not registered although they have had sessions for this many seconds: they do not
--- know that they were declared lost. Only a session's own login and monitors can see the session's age. Locks nothing.
+-- doctor: worker processes that are not registered, and whose sessions have been silent for longer than `seconds`: they
+-- do not know that they were declared lost. Only a session's own login and monitors can see when the session was last
+-- active. Locks nothing.
 select s.login, s.address, count(*)::integer as sessions
   from (select a.usename::text as login, coalesce(a.client_addr::text, 'this server') as address,
                substring(a.application_name, '^pgsched [a-z]+ ([0-9a-f]+)$') as instance, a.backend_start, a.state_change

@@ -1,5 +1,5 @@
--- claim: the state and the definition, with the columns of jobs_in_hand, of a job whose runs another job follows. Locks
--- nothing. Indexes: jobs_client_key; executions_job of its partition.
+-- claim: a job whose runs another job follows: its definition, with the columns of jobs_in_hand, and its state. Locks
+-- nothing. Indexes: jobs_client_key; executions_job of the job's partition.
 select j.id, j.revision, j.cron, j.timezone, j.gap, j.overlap, (extract(epoch from j.every) * 1000000)::bigint, j.anchor,
        j.client_id, j.key, j.rules, j.exceptions, j.state::text, j.created_at,
        exists (select from pgsched.executions e where e.partition = pgsched_internal.partition_of(j) and e.job_id = j.id and e.plan > 0),

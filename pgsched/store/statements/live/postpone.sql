@@ -1,4 +1,4 @@
--- postpone: makes each row wait for this many seconds, as if it had not been claimed: the claim does not count as an
+-- postpone: makes each row wait for a given time, as if it had not been claimed; the claim does not count as an
 -- attempt. The reason for the postponement becomes the row's reason. The row's successor is already planned, so the
 -- next claim plans none. Backfill rows remain backfill rows. Fenced by (id, token). Index: the primary key; "any
 -- (array[…])" prevents a merge join, which would read the whole index.
