@@ -77,7 +77,7 @@ class Lender(Protocol[_Connection_co]):
 
 
 class DutyCycle:
-    """Limits the time that work takes to one part in ``one_in``, and its starts to one every ``every`` seconds.
+    """Limits work to one part in ``one_in`` of the time, and its starts to one per ``every`` seconds.
 
     The limit never delays the next piece of work by more than ``at_most`` seconds. A piece counts for at most a second
     or twice as long as the previous one, whichever is longer. So a piece that was blocked, for example by a locked row,

@@ -24,7 +24,7 @@ from pgsched.worker_process import tune_interpreter
 
 @dataclass(slots=True)
 class Signals:
-    """Signals between a benchmark and its worker processes. ``counts`` has the number of rows that each has settled."""
+    """Signals between a benchmark and its worker processes. ``counts`` lists how many rows each has settled."""
 
     ready: Any
     go: Event

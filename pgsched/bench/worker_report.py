@@ -16,8 +16,8 @@ class WorkerReport:
     """What one worker process did.
 
     ``last`` is the time at which the process last settled a batch (system-wide monotonic clock). ``statements`` counts
-    claim and settle statements. ``lateness`` covers executions whose payloads contain their due times. ``claims`` has
-    the durations of claim transactions.
+    claim and settle statements. ``lateness`` covers executions whose payloads contain their due times. ``claims``
+    contains the durations of claim transactions.
     """
 
     delivered: int = 0

@@ -107,8 +107,8 @@ class Producer:
 
 
 class KafkaChannel:
-    """Sends to kafka: targets. ``brokers`` is a list of host:port separated by commas; ``config`` has further
-    librdkafka settings. The producer is created for the first execution."""
+    """Sends to kafka: targets. ``brokers`` is a list of host:port separated by commas; ``config`` contains
+    further librdkafka settings. The producer is created for the first execution."""
 
     def __init__(self, brokers: str | None, config: Mapping[str, Any], *, rng: random.Random | None = None) -> None:
         self._config = {**({"bootstrap.servers": brokers} if brokers else {}), **config}

@@ -28,8 +28,8 @@ _GOODBYE_SECONDS = 1.5
 
 
 class PoolState:
-    """The state that all origins of a pool share. ``sockets`` are the open connections. ``parked`` has the time at
-    which each parked connection was parked, oldest first. ``slots`` is the total number of slots taken."""
+    """The state that all origins of a pool share. ``sockets`` are the open connections. ``parked`` maps each
+    parked connection to the time at which it was parked, oldest first. ``slots`` is the total number of slots taken."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop

@@ -45,7 +45,7 @@ _MACROS = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expression:
     """A parsed expression. ``seconds``, ``minutes`` and ``hours`` have a bit for each value that the expression names,
-    and ``days`` contains its three day fields. ``fixed`` is False if the expression is by elapsed time.
+    and ``days`` contains the three day fields. ``fixed`` is False if the expression is by elapsed time.
 
     ``written`` is the expression in croniter's form. If ``finds_too_many``, croniter also finds times on days that the
     day fields do not name; these times are discarded.

@@ -83,7 +83,7 @@ def checked(jobs: Iterable[DeclaredJob]) -> list[DeclaredJob]:
 
 
 def declared_in(tables: Any, where: str) -> list[DeclaredJob]:
-    """Returns the jobs in a file's array ``jobs``. Raises an error that names the job if one of them is invalid."""
+    """Returns the jobs in a file's array ``jobs``. If a job is invalid, raises an error that names the job."""
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise InvalidInput(f'{where}: "jobs" must be an array of tables, with [[jobs]] above each')
     return [_declared(table, f"{where}: job {number}") for number, table in enumerate(tables, 1)]

@@ -28,7 +28,7 @@ _BUSY = 2.0  # seconds until locked jobs are rechecked
 
 @dataclass(slots=True, kw_only=True)
 class _Round:
-    """The progress of a recheck. ``left`` has the jobs that were locked, which are rechecked later."""
+    """The progress of a recheck. ``left`` lists the jobs that were locked, which are rechecked later."""
 
     old: str
     locked: bool = False

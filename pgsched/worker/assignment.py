@@ -33,7 +33,7 @@ class Assignment:
     ``instance`` is the name of the worker's sessions. The worker's listener notifies itself on ``channel``. After a
     renewal, the worker counts as alive for the ``term``. ``partitions`` are the partitions of all the worker's queues,
     ``open`` are those from which rows may be claimed, and ``own`` is the worker's share of ``open``. ``queue_names``
-    has the queues' names, by number. ``held`` is the reason why the installation is held, or None; the signal
+    maps queue numbers to names. ``held`` is the reason why the installation is held, or None; the signal
     ``hold_changed`` reports the start and end of a hold.
     """
 

@@ -31,7 +31,7 @@ WEIGHT = 0.02
 
 
 class InHand:
-    """The rows in hand, by id. ``announced`` has the ids of rows that other parts of the worker count. When such rows
+    """The rows in hand, by id. ``announced`` lists the ids of rows that other parts of the worker count. When such rows
     leave, the signal ``left`` passes their ids. The signal ``eased`` means that there is more room."""
 
     def __init__(self) -> None:

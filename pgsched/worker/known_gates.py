@@ -75,8 +75,8 @@ def _limit_key(options: bytes) -> str | None:
 
 
 class GateCounts:
-    """Counts the executions in hand by gate (``running``). ``changed`` has the gates whose count has dropped since it
-    was last written to the database."""
+    """Counts the executions in hand by gate (``running``). ``changed`` contains the gates whose count has dropped
+    since the count was last written to the database."""
 
     def __init__(self) -> None:
         self.running: Counter[str] = Counter()

@@ -78,7 +78,7 @@ async def replay_execution(
 
 
 def _changes(letter: DeadLetter, form: Mapping[str, str]) -> dict[str, str | None]:
-    """Returns the fields that differ from the dead letter's fields. Raises Unreadable."""
+    """Returns the form's fields that differ from the dead letter. Raises Unreadable if a field is invalid."""
     found = edited(form, _as_fields(letter), letter.options)
     payload = bytes(found["payload"]).decode() if "payload" in found else None
     options = msgspec.json.encode(found["options"] or {}).decode() if "options" in found else None

@@ -140,7 +140,7 @@ async def _edit(connection: AsyncConnection[Any], id: UUID, form: Mapping[str, s
 
 
 def _changes(row: Execution, form: Mapping[str, str]) -> dict[str, Any]:
-    """Returns the changed fields. Raises Unreadable."""
+    """Returns the changed fields. Raises Unreadable if a field is invalid."""
     found = edited(form, _as_fields(row), row.options)
     if "fire_at" in found:
         at = instant_in("fire_at", found.pop("fire_at"))

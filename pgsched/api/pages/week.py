@@ -40,7 +40,7 @@ class Hour:
 class Week:
     """One row for each hour of the day, with a cell for each of seven days.
 
-    ``chosen`` has the jobs that fire in the chosen hour, each with its number of fires, most frequent first.
+    ``chosen`` lists the jobs that fire in the chosen hour, each with its number of fires, most frequent first.
     ``looked_at`` is the number of jobs that were examined; if time ran out, ``after`` is the last of these jobs.
     ``unclear`` is the number of examined jobs that cannot be predicted.
     """

@@ -36,7 +36,7 @@ async def all_queues(connection: AsyncConnection[Any]) -> list[QueueRow]:
 
 
 async def get_queue(connection: AsyncConnection[Any], name: str) -> QueueRow:
-    """Returns the queue. Raises NotFound."""
+    """Returns the queue. Raises NotFound if there is no such queue."""
     missing = f"there is no queue {name[:100]!r}; create it, or check the list of queues"
     return await one(connection, QueueRow, "admin/queues", missing, name=name, most=MOST_COUNTED)
 

@@ -69,7 +69,7 @@ async def all_workers(connection: AsyncConnection[Any], worker: int | None = Non
 
 
 async def get_worker(connection: AsyncConnection[Any], worker: int) -> WorkerRow:
-    """Returns the worker. Raises NotFound."""
+    """Returns the worker. Raises NotFound if the worker is not registered."""
     for one in await all_workers(connection, worker):
         return one
     raise NotFound(f"there is no worker {worker}; it may have stopped: see the list of workers")

@@ -96,8 +96,8 @@ async def forget(connection: AsyncConnection[Any], workers: Sequence[int]) -> No
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """The queues of a worker that exist and are not pulled. ``queues`` has their first partitions, ``paused`` the first
-    partitions of the paused queues, and ``names`` the queue names by number.
+    """The queues of a worker that exist and are not pulled. ``queues`` lists their first partitions, and ``paused`` the
+    first partitions of those that are paused. ``names`` maps queue numbers to names.
     """
 
     queues: list[int]

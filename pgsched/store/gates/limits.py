@@ -30,6 +30,6 @@ async def all_limits(
 
 
 async def get_limit(connection: AsyncConnection[Any], kind: str, name: str) -> LimitRow:
-    """Returns the limit. Raises NotFound."""
+    """Returns the limit. Raises NotFound if there is no such limit."""
     missing = f"no limit is set for the {kind[:20]} {name[:100]!r}"
     return await one(connection, LimitRow, "gates/limits", missing, kind=kind, name=name, after=None, limit=1)

@@ -32,9 +32,9 @@ _MOST_LOOKED_UP = 50
 
 
 class Planned(NamedTuple):
-    """``instants`` has the earliest start planned in each partition (wire count). ``idle`` has the ids of the claimed
-    rows that do not run, including rows that were put off. ``restored`` has, by id, the rows whose start has changed
-    since they were claimed.
+    """``instants`` maps each partition to the earliest start planned in it (wire count). ``idle`` contains the ids of
+    the claimed rows that do not run, including rows that were put off. ``restored`` contains, by id, the rows whose
+    start has changed since they were claimed.
     """
 
     instants: dict[int, int]

@@ -41,7 +41,7 @@ class Run(NamedTuple):
 @dataclass(slots=True)
 class Decisions:
     """The decisions of one claim. ``idle`` are the rows that do not run; ``locked`` are the idle rows that are put off;
-    ``heard`` has the earliest start planned in each partition.
+    ``heard`` maps each partition to the earliest start planned in it.
     """
 
     again: bool

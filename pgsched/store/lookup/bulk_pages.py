@@ -23,7 +23,7 @@ def page_of_operations(
 
 
 async def get_operation(connection: AsyncConnection[Any], id: UUID) -> BulkOperation:
-    """Returns a bulk operation. Raises NotFound."""
+    """Returns a bulk operation. Raises NotFound if there is none with this id."""
     missing = f"there is no bulk operation {id}; the ids are in the list of bulk operations"
     return await one(connection, BulkOperation, "lookup/bulk_operations", missing, "id", id=id, limit=1)
 

@@ -27,8 +27,8 @@ class JobFilter:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionFilter:
     """Selects executions that match every given field, and have one of ``statuses`` and all ``labels``. ``statuses``
-    has no duplicates. ``host`` is the target's host; case is ignored. ``start`` (inclusive) and ``end`` (exclusive)
-    bound ``scheduled_for``.
+    contains no duplicates. ``host`` is the target's host; case is ignored. ``start`` (inclusive) and ``end``
+    (exclusive) bound ``scheduled_for``.
     """
 
     client: str | None = None

@@ -58,8 +58,8 @@ class LivingWorker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndeliverableCount:
-    """A capability that executions wait for: ``held`` is how many, counted up to a limit. ``workers`` have the
-    capability now.
+    """A capability that executions wait for. ``held`` is the number of executions that wait, counted up to a limit.
+    ``workers`` are the workers that have the capability now.
     """
 
     needs: str

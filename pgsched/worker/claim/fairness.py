@@ -21,7 +21,7 @@ _TOLERANCE = 1.1
 
 
 class Fairness:
-    """Gives clients streams of their own. ``apart`` has these streams, by client."""
+    """Gives clients streams of their own. ``apart`` maps each such client to its stream."""
 
     def __init__(self, clients: KnownSettings) -> None:
         self.known = clients
@@ -37,8 +37,8 @@ class Fairness:
             self.apart.pop(client, None)
 
     def observe(self, taken: Sequence[ClaimedExecution], asked: int, now: int) -> None:
-        """Takes the result of a claim for clients without a stream. ``asked`` is the number of rows asked for, and
-        ``taken`` contains the rows that were claimed."""
+        """Records the result of a claim for the clients that have no stream of their own. ``asked`` is the number of
+        rows requested, and ``taken`` contains the rows that were claimed."""
         self.is_behind = False
         if not self.known.are_several():
             self.apart.clear()

@@ -92,7 +92,7 @@ class Hints:
     """Passes notifications on by calling functions. ``expect`` gets the partition and instant of announced rows, and
     returns whether the worker claims from the partition. ``ended`` gets the ids of executions that ended or changed.
     ``often`` is called if there are so many notifications that the worker should poll, and ``look`` if the worker must
-    look at all partitions. For each word that a notification may consist of, ``changed`` has the function to call."""
+    look at all partitions. ``changed`` maps each word that a notification may consist of to the function to call."""
 
     def __init__(
         self,

@@ -14,8 +14,8 @@ _EACH = 8
 
 
 class StartOrder:
-    """Due rows, in rounds. Lanes take rows from ``now``. ``behind`` has the rows for later rounds, by client. The lane
-    that takes the last row of a round begins the next round. ``is_wanted`` returns whether there are several
+    """Due rows, in rounds. Lanes take rows from ``now``. ``behind`` contains the rows for later rounds, by client. The
+    lane that takes the last row of a round begins the next round. ``is_wanted`` returns whether there are several
     clients."""
 
     def __init__(self, is_wanted: Callable[[], bool]) -> None:

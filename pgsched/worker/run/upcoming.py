@@ -12,8 +12,8 @@ _APART = 0.0005  # seconds; rows whose instants are closer together than this ma
 
 
 class Upcoming:
-    """Passes each row to ``due`` at its instant, and then calls ``rung``. ``far`` has the rows that a gate lets pass
-    only after the look-ahead of claims. Such rows take no room yet."""
+    """Passes each row to ``due`` at its instant, and then calls ``rung``. ``far`` contains the rows that a gate lets
+    pass only after the look-ahead of claims. Such rows take no room yet."""
 
     def __init__(
         self, clock: DatabaseClock, *, ahead: float, due: Callable[[ClaimedExecution], None], rung: Callable[[], None]

@@ -58,8 +58,8 @@ class Batch:
             self._end(row)
 
     def release(self, row: ClaimedExecution, *, by_drain: bool = False, ended: bool = False) -> None:
-        """Adds a row to be handed back. Unless a drain cuts the row short, its call is over. ``returning`` has the
-        earliest instant of these rows, by partition."""
+        """Adds a row to be handed back. Unless a drain cuts the row short, its call is over. ``returning`` maps
+        each partition to the earliest instant of its rows to be handed back."""
         if ended or not by_drain:
             self._end_call(row)
         self._add(self.groups[CUT_SHORT if by_drain else RELEASED], row)

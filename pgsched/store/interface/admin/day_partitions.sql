@@ -43,7 +43,7 @@ begin
   end loop;
 end $$;
 comment on function pgsched_internal.days_to_make(integer)
-  is 'The days between today and this many days ahead for which history, attempts or rollups have no partition yet.';
+  is 'Of today and the given number of days ahead, those for which history, attempts or rollups have no partition yet.';
 
 create or replace function pgsched_internal.make_day(parent text, day date) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set lock_timeout = '50ms' as $$
@@ -160,8 +160,8 @@ create or replace function pgsched_internal.days_to_drop(kept integer) returns s
    order by right(c.relname, 8), c.relname
 $$;
 comment on function pgsched_internal.days_to_drop(integer)
-  is 'The names of the day tables to drop. Tables of history and attempts must be older than this many days and not need
-archiving first; tables of rollups must be older than rollup_days().';
+  is 'The names of the day tables to drop. Tables of history and attempts must be older than the given number of days
+and not need archiving first; tables of rollups must be older than rollup_days().';
 
 create or replace function pgsched_internal.drop_day(name text) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -218,8 +218,8 @@ begin
   return greatest(total, count);
 end $$;
 comment on function pgsched_internal.trim_default_days(integer, integer)
-  is 'Deletes rows older than this many days from the default partitions, up to a limit in each. Returns the largest
-number of rows deleted from one partition.';
+  is 'Deletes rows older than the given number of days from the default partitions, up to a limit in each. Returns the
+largest number of rows deleted from one partition.';
 
 create or replace function pgsched_internal.is_kept(client text, finished_at timestamptz) returns boolean language sql stable as $$
   select is_kept.finished_at > pgsched.now() - coalesce(

@@ -1,5 +1,5 @@
--- What all pauses share: which arguments a call needs, who may call it, and what the audit log records. Each kind of
--- thing implements its pause in a separate file.
+-- What all pauses share: which arguments a call needs, who may call it, and what the audit log records. The pause
+-- of each kind of object is implemented in a separate file.
 
 create or replace function pgsched_internal.check_pause(kind text, name text, client text) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -19,7 +19,7 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.check_pause(text, text, text)
-  is 'True if the arguments name something that can be paused or resumed; raises PS000 otherwise.';
+  is 'True if the arguments name an object that can be paused or resumed; raises PS000 otherwise.';
 
 -- A role that may change a client's settings may also pause the client. For jobs and ordering keys, the session must
 -- act for their client; this is checked where they are looked up.
@@ -51,7 +51,7 @@ begin
     or pgsched_internal.refuse('PS000', format('"until" can be given only with a target (got the kind %s)', kind), 'leave "until" out; the pause then lasts until pgsched.resume ends it');
 end $$;
 comment on function pgsched_internal.check_until(text, timestamptz)
-  is 'True if a thing of this kind can be paused until the given instant; raises PS000 otherwise.';
+  is 'True if an object of this kind can be paused until the given instant; raises PS000 otherwise.';
 
 create or replace function pgsched_internal.set_paused(
   paused boolean, kind text, name text, client text, until timestamptz, note text, actor text

@@ -1,4 +1,4 @@
--- Bulk operations count the things that a filter names, and change them at a given rate. A request becomes a row of
+-- Bulk operations count the objects that a filter names, and change them at a given rate. A request becomes a row of
 -- pgsched.bulk_operations, which workers carry out (changing.sql). Jobs are changed at once, in the caller's
 -- transaction, because a pause must not begin late. These functions check the role that the session acts as, and run
 -- with their owner's rights, because no client may write the progress of an operation.
@@ -94,9 +94,9 @@ begin
 end $$;
 comment on function pgsched.bulk(text, jsonb, double precision, text, timestamptz, interval, boolean, interval, text, text)
   is 'Starts a bulk operation on everything that a filter names. Workers cancel, reschedule, replay or discard these
-things; for a backfill, workers run the instants of a job that have not succeeded. rate is the maximum number a second.
+objects; for a backfill, workers run the instants of a job that have not succeeded. rate is the maximum number a second.
 The actions pause, resume and cancel_jobs change jobs at once. Returns the id of the row in pgsched.bulk_operations that
-shows the progress, the number of things that the filter names, and whether the count was completed within the time
+shows the progress, the number of objects that the filter names, and whether the count was completed within the time
 limit. The instants of a backfill are counted only by workers. A dry run only counts, and returns no id. Raises PS000,
 PS001 or PS002 for invalid values, PS010 for an unknown job, PS011 if a hundred operations are active or the job allows
 no backfill, and PS012 for another client.';

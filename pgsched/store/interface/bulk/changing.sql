@@ -61,8 +61,8 @@ comment on function pgsched_internal.change_letter(pgsched.bulk_operations, uuid
   is 'Replays or discards one dead letter of a bulk operation. Returns done, skipped if it has already been dealt with,
 or locked if another transaction has locked it.';
 
--- Never waits for a lock: if something is locked, such as the key of a dead letter, the row is tried again later. A row
--- that cannot be changed, such as a dead letter whose queue was dropped, counts as failed and stays unchanged.
+-- Never waits for a lock: if a lock, such as that of a dead letter's key, is not free, the row is tried again later. A
+-- row that cannot be changed, such as a dead letter whose queue was dropped, counts as failed and stays unchanged.
 create or replace function pgsched_internal.change_or_come_back(
   asked pgsched.bulk_operations, id uuid, finished_at timestamptz, partition smallint, again boolean
 ) returns text language plpgsql volatile set lock_timeout = '5ms' as $$

@@ -1,4 +1,4 @@
--- Counts the things that a filter names, within a time limit.
+-- Counts the objects that a filter names, within a time limit.
 
 -- Each partition is counted in a block that is rolled back, so that the partition does not stay locked.
 create or replace function pgsched_internal.count_executions(
@@ -73,5 +73,5 @@ begin
   end if;
 end $$;
 comment on function pgsched_internal.count_named(text, jsonb, text[], interval)
-  is 'The number of things that an action would change with this filter, and whether all were counted within the time
+  is 'The number of objects that an action would change with this filter, and whether all were counted within the time
 limit.';

@@ -1,6 +1,6 @@
--- The things that bulk operations change: live executions, dead letters, instants of a job, or jobs, as named by a
--- filter. These things are read in the order of their ids, a limited number at a time, so that no statement takes long
--- or locks more than it processes. The functions that read them forbid sorting, because with outdated statistics
+-- The objects that bulk operations change: live executions, dead letters, instants of a job, or jobs, as named by a
+-- filter. Objects are read in the order of their ids, a limited number at a time, so that no statement takes long or
+-- locks more than it processes. The functions that read the objects forbid sorting, because with outdated statistics
 -- PostgreSQL would read and sort all dead letters for each chunk.
 
 create or replace function pgsched_internal.check_filter_members(filter jsonb, things text, known text[]) returns boolean
@@ -90,7 +90,7 @@ create or replace function pgsched_internal.next_partition(filter jsonb, partiti
    where (filter ->> 'queue' is null or q.name = filter ->> 'queue') and p > coalesce(next_partition.partition, -1)
 $$;
 comment on function pgsched_internal.next_partition(jsonb, smallint)
-  is 'The first partition that may contain things that a filter names or, if a partition is given, the next such
+  is 'The first partition that may contain objects that a filter names or, if a partition is given, the next such
 partition after it; null if there is none.';
 
 create or replace function pgsched_internal.look_through_dead_letters(

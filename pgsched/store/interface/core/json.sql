@@ -37,7 +37,7 @@ begin
   return case when octet_length(written) <= most then written end;
 end $$;
 comment on function pgsched_internal.written_out(jsonb, integer)
-  is 'A value as text; null if the text would be longer than this many bytes. Never writes much more than that.';
+  is 'A value as text; null if the text would be longer than the given number of bytes. Never writes much more.';
 
 create or replace function pgsched_internal.check_length(value jsonb, name text, most integer) returns boolean
   language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp as $$
@@ -46,7 +46,7 @@ begin
     or pgsched_internal.refuse('PS000', format('%s over the limit of %s KiB', name, most / 1024), 'write a shorter value');
 end $$;
 comment on function pgsched_internal.check_length(jsonb, text, integer)
-  is 'True if a value has at most this many bytes as text; raises PS000 otherwise.';
+  is 'True if a value is at most the given number of bytes long as text; raises PS000 otherwise.';
 
 create or replace function pgsched_internal.fault_of_json(value jsonb) returns text
   language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp as $$

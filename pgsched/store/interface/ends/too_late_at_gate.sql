@@ -10,7 +10,7 @@ comment on function pgsched_internal.held_until(pgsched.executions)
   is 'The instant at which an execution that is about to be held by a gate will end, according to its options and the
 defaults of its client and queue; null if these set no limit.';
 
--- If another transaction has locked the row, or something that its end needs, the execution is left for a later pass.
+-- If another transaction has locked the row, or another row that the end needs, the execution is left for a later pass.
 create or replace function pgsched_internal.end_if_late(partition smallint, id uuid) returns boolean
   language plpgsql volatile set lock_timeout = '5ms' as $$
 declare
@@ -45,11 +45,11 @@ exception when others then
 end $$;
 comment on function pgsched_internal.end_if_late(smallint, uuid)
   is 'Ends an execution that a gate holds, if its time is over. True if the execution was ended, and false if another
-transaction has locked something that the end needs. Null if its time is not over, or if it could not be ended and was
+transaction has locked a row that the end needs. Null if its time is not over, or if it could not be ended and was
 held because of an error.';
 
--- If the end of one execution needs something that is locked, the other executions of its client wait for a later pass.
--- So no client can delay other clients, however many executions it has.
+-- If the end of one execution needs a row that is locked, the other executions of its client wait for a later pass. So
+-- no client can delay other clients, however many executions it has.
 create or replace function pgsched_internal.end_overdue(most integer) returns bigint language plpgsql volatile as $$
 declare
   waiting record;
