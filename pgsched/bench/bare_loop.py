@@ -14,7 +14,7 @@ import uvloop
 from pgsched.bench.processes import answers_of
 from pgsched.store.core.connect import connect
 from pgsched.store.core.sql import statement_over
-from pgsched.store.core.wire import Tokens, Uuids
+from pgsched.store.core.wire import Instant, Tokens, Uuids
 
 _CLAIM: LiteralString = """
 update pgsched.executions e
@@ -67,8 +67,8 @@ async def _settle(
     connection: psycopg.AsyncConnection[Any], keep: str, finished: asyncio.Queue[tuple[int, list[bytes]] | None]
 ) -> None:
     name = "live/settle_succeeded" if keep == "all" else "live/settle_discarded"
-    code = {"code": None} if keep == "all" else {}
+    same: dict[str, Any] = {"code": None, "began": Instant(0), "seconds": 0.0} if keep == "all" else {}
     while (batch := await finished.get()) is not None:
         partition, ids = batch
-        parameters = {f"ids_{partition}": Uuids(ids), "tokens": Tokens([1]), **code}
+        parameters = {f"ids_{partition}": Uuids(ids), "tokens": Tokens([1]), **same}
         await connection.execute(statement_over(name, (partition,)), parameters, binary=True)

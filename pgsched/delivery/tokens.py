@@ -135,7 +135,7 @@ def _read(answer: Exchange, url: Url, asked: float) -> _Token:
     if answer.status != 200 or not isinstance(text, str) or not _TOKEN.fullmatch(text):
         code = str(said.get("error", ""))
         why = f" ({code})" if _ERROR.fullmatch(code) else ""
-        raise DeliveryFailed(f"{url.authority} returned status {answer.status} without a token{why}")
+        raise DeliveryFailed(f"{url.authority} returned status {answer.status}{why} and no token")
     seconds = said.get("expires_in", _USUAL)
     seconds = min(float(seconds), _LONGEST) if isinstance(seconds, int | float) else _USUAL
     return _Token(text, asked, asked + max(seconds - _EARLY, seconds / 2))
