@@ -43,11 +43,9 @@ def db(behind: tuple[str, int]) -> Iterator[Connection]:
 
 @pytest.fixture
 async def proxied(front: str, db: Connection) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of the proxy."""
-    transport = httpx.AsyncHTTPTransport(retries=0)
-    async with httpx.AsyncClient(
-        base_url=front, transport=transport, timeout=60, headers={"X-Requested-With": "tests"}
-    ) as client:
+    """A client of the proxy that reuses no connection, because the proxy may just be closing it."""
+    transport, headers = httpx.AsyncHTTPTransport(retries=0), {"X-Requested-With": "tests", "Connection": "close"}
+    async with httpx.AsyncClient(base_url=front, transport=transport, timeout=60, headers=headers) as client:
         yield client
 
 
@@ -57,10 +55,10 @@ async def test_concurrent_requests_through_a_proxy_are_each_handled_once(
     async def schedule(caller: int) -> None:
         for number in range(4):
             asked = {"target": "python:note", "key": f"{caller}-{number}", "schedule": {"delay": "PT1H"}}
-            answer = await proxied.post("/v1/jobs", json=asked, headers={"connection": "close"})
+            answer = await proxied.post("/v1/jobs", json=asked)
             assert answer.status_code == 201
             location = answer.headers["location"]
-            assert (await proxied.get(location, headers={"connection": "close"})).json()["key"] == f"{caller}-{number}"
+            assert (await proxied.get(location)).json()["key"] == f"{caller}-{number}"
 
     await asyncio.gather(*[schedule(caller) for caller in range(8)])
     found = db.execute("select key from pgsched.executions").fetchall()
