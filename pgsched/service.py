@@ -18,8 +18,8 @@ import psycopg
 from pgsched.telemetry import Events
 
 _LONGEST_REST = 1.0
-_SUDDEN = 1.0  # seconds for which a piece of work may count even if the previous one was shorter
-_AWAY = "08", "57P", "53300"  # SQLSTATEs: connection exceptions, shutdown and start, too many connections
+_SUDDEN = 1.0  # seconds; a longer piece of work counts as at most twice the previous one
+_AWAY = "08", "57P", "53300"  # SQLSTATEs: connection exceptions, shutdown and startup, too many connections
 
 
 def is_away(error: Exception) -> bool:

@@ -22,7 +22,8 @@ ChannelName = Annotated[
     str,
     Meta(
         pattern=r"^(http|python|sql|notify|kafka|notify:[A-Za-z_][A-Za-z0-9_]{0,62})$",
-        description="A kind of target, or one channel that no other client may notify.",
+        description="A kind of target, such as http, or notify:CHANNEL, which reserves the channel for the clients "
+        "that name it.",
     ),
 ]
 Told = Annotated[str, Meta(max_length=2048, description="Target to call for each dead letter.")]

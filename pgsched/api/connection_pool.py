@@ -179,7 +179,7 @@ class Database:
     async def computing(self) -> AsyncIterator[None]:
         """Admits a block that keeps the processor busy and needs no connection. Each client can have one at a time."""
         payers = self._grant.payers
-        async with Deadline(self._wait, "your client's other requests used all of its computing time"):
+        async with Deadline(self._wait, "your client's other requests left it no computing time"):
             await self._computing.take(payers)
         try:
             yield

@@ -131,8 +131,8 @@ async def edit_execution(
     actor: Actor,
     if_match: IfMatch = None,
 ) -> Response[ExecutionDetail]:
-    """Only a one-shot that has not started can be changed. If it waits for a retry, only its ``fire_at`` can be
-    changed. With If-Match, the execution is changed only if its version is still the one that was read."""
+    """A one-shot can be changed until it starts. While it waits for a retry, only its ``fire_at`` can be changed. With
+    If-Match, the execution is changed only if its version is still the one that was read."""
     changes = data.changes()
     async with database.connection() as connection, connection.transaction():
         if if_match is not None:

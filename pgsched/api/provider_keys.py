@@ -138,7 +138,7 @@ async def answered(client: "httpx.AsyncClient", method: str, url: str, **given: 
 
 def _by_id(keys: Any) -> Keys:
     if not isinstance(keys, list) or len(keys) > _MOST:
-        raise Unusable(f"the key set is not a list of at most {_MOST} keys")
+        raise Unusable(f"the key set must be a list, and have at most {_MOST} keys")
     found: dict[str, list[dict[str, Any]]] = {}
     for key in keys:
         if isinstance(key, dict) and isinstance(key.get("kid"), str) and key.get("use", "sig") == "sig":

@@ -16,7 +16,7 @@ admin = CommandGroup(
                 "Show and change settings of the installation as a whole.",
             ),
             "history": ("history:history", "Archive days of history, and repair missing days."),
-            "recover": ("recover:recover", "Show what a restored database would fire, and release it."),
+            "recover": ("recover:recover", "Show what a restored database would fire, or release the installation."),
         },
     },
 )

@@ -46,7 +46,7 @@ async def show(connection: Any) -> Answer:
     "--clear",
     type=click.Choice(_CLEARABLE),
     multiple=True,
-    help="Reset this setting to its default (a hold-after setting: never hold); repeatable.",
+    help="Reset this setting to its default; for a hold-after setting, never to hold. Repeatable.",
 )
 @actor_option
 async def set_installation(connection: Any, actor: str | None, **given: Any) -> Answer:

@@ -72,7 +72,7 @@ class Leftovers:
         return step
 
     def end(self, step: _Step) -> None:
-        """Ends an attempt that began in this step. Renames the lane's task if the attempt left anything in the task."""
+        """Ends an attempt that began in this step. If it left anything in the lane's task, abandons the task."""
         if step.is_over or not _is_as_before(copy_context(), self._before or _NOTHING):
             leave_task()
 

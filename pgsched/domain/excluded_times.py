@@ -36,7 +36,7 @@ class ExcludedDays:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Between:
-    """The instants from ``start`` to before ``end``."""
+    """The instants from ``start`` (inclusive) to ``end`` (exclusive)."""
 
     start: datetime
     end: datetime

@@ -116,7 +116,7 @@ def may_be_asked(url: str) -> bool:
 
 def _provider(issuer: str, given: Any) -> Provider:
     if not may_be_asked(issuer):
-        raise _invalid(issuer, "the issuer must be a URL that begins with https://, the same as iss in the tokens")
+        raise _invalid(issuer, "the issuer must be an https:// URL, and equal the iss claim of its tokens")
     if not isinstance(given, dict) or given.keys() - _PROVIDER or not isinstance(given.get("audience"), str):
         raise _invalid(
             issuer,

@@ -108,7 +108,7 @@ def _given_up(
 def _coalesced(
     recurrence: Recurrence, skipped: tuple[SkippedRange, ...], first: datetime, latest: datetime
 ) -> InstantDecision:
-    """Skips the instants from ``first`` to before ``latest``. ``latest`` comes next."""
+    """Skips the instants from ``first`` up to ``latest``, which comes next."""
     if first < latest:
         reason = f"coalesced_into {write_instant(latest)}"
         skipped = (*skipped, _range(recurrence, first, latest, reason))

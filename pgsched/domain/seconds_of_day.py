@@ -20,7 +20,7 @@ _ALL_DAY = (1 << DAY) - 1
 
 
 class OffsetStretch(NamedTuple):
-    """A stretch of time, from ``opens`` to before ``closes``, in which a wall clock is ``offset`` ahead of UTC. All
+    """A stretch of time, from ``opens`` until ``closes``, in which a wall clock is ``offset`` ahead of UTC. All
     three are in seconds, and the first two are counted from the epoch.
     """
 

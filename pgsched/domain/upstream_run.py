@@ -132,7 +132,7 @@ def decide_upstream(after: After, other: Other, instant: datetime, begin: dateti
     if chosen.status == "succeeded":
         return None
     later = [run for run in ran if run.instant > chosen.instant]
-    return _failed(after, later, f"the run of {write_instant(chosen.instant)} ended as {chosen.status}")
+    return _failed(after, later, f"the run of {write_instant(chosen.instant)} ended with status {chosen.status}")
 
 
 def _without_a_run(after: After, other: Other, begin: datetime) -> Decision:

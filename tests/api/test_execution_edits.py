@@ -25,7 +25,7 @@ async def test_an_edit_changes_the_given_fields_and_returns_the_execution(
     assert logged == [("edit", {"note": "see 42"})]
 
 
-async def test_payload_edits_preserve_digits_and_null_removes_a_field(api: httpx.AsyncClient) -> None:
+async def test_edits_keep_all_payload_digits_and_clear_fields_set_to_null(api: httpx.AsyncClient) -> None:
     id = await create(api, payload=5, options={"timeout": "5s"})
     headers = {"Content-Type": "application/json"}
     body = b'{"payload": 1.10000000000000000000001, "options": null}'

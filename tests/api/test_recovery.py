@@ -89,7 +89,7 @@ async def test_an_installation_stays_held_until_old_executions_are_skipped(
     assert copied.execute(_STATE).fetchone() == (True, "this database is a copy")
 
 
-async def test_an_installation_stays_held_if_skipping_executions_is_stopped(
+async def test_an_installation_stays_held_if_its_skip_operation_is_stopped(
     api: httpx.AsyncClient, copied: Connection
 ) -> None:
     asked = _release(api, skip_older_than="1h")

@@ -46,7 +46,7 @@ def requests(*clients: Sequence[str | None]) -> list[Active]:
 
 
 @pytest.mark.parametrize("of", [["a"], ["a", "c"], [None]])
-async def test_a_bulk_operation_waits_for_at_most_one_chunk_of_another_client(of: list[str | None]) -> None:
+async def test_a_bulk_operation_waits_for_at_most_one_chunk_of_another_clients(of: list[str | None]) -> None:
     service = Noting(requests(*[of] * 100, ["b"]), parts=3)
     assert await service.turn() == 1.0
     assert [service.done.index(UUID(int=101)), len(service.done)] == [1, 303]

@@ -88,7 +88,7 @@ async def test_a_row_that_no_worker_could_read_is_refused(db: Connection, statem
         await db.execute(statement.encode())
 
 
-async def test_an_edited_jobs_successor_follows_the_run_in_flight(db: Connection) -> None:
+async def test_the_next_run_of_an_edited_job_follows_the_run_in_flight(db: Connection) -> None:
     job = await value(db, "select pgsched.schedule('python:x', every => '1 second', key => 'tick')")
     await plan_jobs(db, batch=10, seconds=60)
     await db.execute(

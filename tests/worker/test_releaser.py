@@ -59,7 +59,7 @@ async def test_a_second_turn_shortly_after_the_first_is_postponed(
     assert 7.0 < await releaser.turn() <= 60.0
 
 
-async def test_a_held_row_expires_and_the_next_expiry_sets_the_pause(
+async def test_the_releaser_expires_held_rows_and_sleeps_until_the_next_expiry(
     db: Connection, releaser: DependentReleaser
 ) -> None:
     for seconds in (5, 63):

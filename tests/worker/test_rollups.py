@@ -103,7 +103,7 @@ def test_only_the_busiest_unknown_clients_are_counted_separately(monkeypatch: py
     assert minutes.take() == []
 
 
-def test_minutes_and_queues_are_counted_separately(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_attempts_are_counted_by_minute_and_queue(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = DatabaseClock()
     minutes, now = Minutes(clock, lambda _: True), [0]
     monkeypatch.setattr(clock, "now", lambda: now[0])

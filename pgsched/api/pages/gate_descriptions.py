@@ -66,9 +66,9 @@ _WORDS = {
         held="Held until earlier executions with its ordering key had ended",
     ),
     QUARANTINE: GateWords(
-        name="Parked until its owner decides",
-        holds="Parked until its owner decides",
-        held="Parked until its owner decided",
+        name="Parked until its owner reschedules or cancels it",
+        holds="Parked until its owner reschedules or cancels it",
+        held="Parked until its owner rescheduled or cancelled it",
     ),
 }
 

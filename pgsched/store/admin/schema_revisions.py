@@ -99,7 +99,7 @@ def serves(found: Sequence[str], since: str | None) -> bool:
 
 
 def is_newer(found: Sequence[str]) -> bool:
-    """Whether any of these revisions is unknown to this release and not older than this release's."""
+    """Whether any of these revisions is newer than those that this release knows."""
     return any(revision not in known_revisions() and not _is_before(revision) for revision in found)
 
 

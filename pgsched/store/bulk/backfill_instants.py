@@ -25,7 +25,7 @@ MICROSECOND = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Range:
-    """The instants of a job from ``start`` to before ``end``."""
+    """The instants of a job from ``start`` (inclusive) to ``end`` (exclusive)."""
 
     job_id: UUID
     start: datetime

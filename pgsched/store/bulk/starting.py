@@ -20,7 +20,7 @@ async def ask(
     counted_within: float = COUNTED_WITHIN,
     **given: Any,
 ) -> BulkAsked:
-    """Counts the rows that the JSON filter selects until time runs out, and then starts the operation unless it is a
+    """Counts the rows that the JSON filter selects, for a limited time, and then starts the operation unless it is a
     dry run.
 
     ``given`` are further arguments of ``verbs.bulk``. Raises the driver's error if the operation is refused, and

@@ -80,8 +80,8 @@ async def drift(ground: CheckContext) -> list[Finding]:
 def _behind(one: SimpleNamespace) -> Finding:
     return error(
         f"the sequence {one.name} is at {one.last:,}, but its table already contains {one.taken:,}",
-        why="A number that is already in use causes an error. If it is a worker's, that worker cannot start; if it is "
-        "the audit log's, every change fails.",
+        why="The sequence will return numbers that are already in use, so inserts fail: a worker cannot start, or no "
+        "change can be recorded in the audit log.",
         do="Run pgsched migrate, which moves the sequence past the last number in its table.",
     )
 
@@ -120,7 +120,8 @@ async def indexes(ground: CheckContext) -> list[Finding]:
         error(
             f"the index {name} is not valid",
             why="No query uses it, but every write maintains it.",
-            do=f"Run pgsched migrate --replace or, if the index is not pgsched's, reindex index concurrently {name}.",
+            do=f"Run pgsched migrate --replace. If the index is not pgsched's, use the SQL command reindex index "
+            f"concurrently {name} instead.",
         )
         for name in await column(ground.connection, "doctor/invalid_indexes", most=ground.bounds.most)
     ]

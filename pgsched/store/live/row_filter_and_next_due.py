@@ -93,8 +93,8 @@ PLAIN = RowFilter(plain=True)
 
 
 class Next(NamedTuple):
-    """The earliest waiting instant in each partition that has one, and the database's time, as wire counts.
-    ``is_silent`` means that the notification queue is filling up, so new rows may cause no notifications.
+    """When the earliest waiting row of each partition fires, if there is one, and the database's time, as wire counts.
+    ``is_silent`` means that the notification queue is filling up, so new rows might send no notifications.
     """
 
     due: dict[int, int]
@@ -105,7 +105,7 @@ class Next(NamedTuple):
 async def next_due(
     connection: Connection, lows: Mapping[int, int], *, until: int = FAR_OFF, row_filter: RowFilter = ALL_ROWS
 ) -> Next:
-    """Finds the earliest waiting instant in each partition, between its low mark and ``until``."""
+    """Finds the earliest row that waits in each partition, between the partition's low mark and ``until``."""
     rows: list[tuple[Any, ...]] = []
     for partitions in together(lows):
         parameters: dict[str, Any] = {f"low_{p}": Instant(lows.get(p, FAR_OFF)) for p in partitions}

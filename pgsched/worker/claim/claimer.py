@@ -261,7 +261,7 @@ class Claimer(Claiming):
         self._dispatcher.submit(answer.rows, answer.sure_until)
         return answer
 
-    # Looks.
+    # Looking for the next due rows.
 
     @property
     def _look_interval(self) -> float:

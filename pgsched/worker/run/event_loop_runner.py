@@ -17,8 +17,8 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 def run_to_its_end(work: Coroutine[Any, Any, None], events: Events) -> None:
-    """Runs work like ``asyncio.run``, but resumes a loop that is stopped before the work is done. Any handler can stop
-    the loop, and outcomes would be lost if the process ended."""
+    """Like ``asyncio.run``, but if the loop is stopped before ``work`` is done, resumes it. Any handler can stop the
+    loop, and outcomes would be lost if the process ended."""
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         loop = runner.get_loop()
         task = loop.create_task(work)

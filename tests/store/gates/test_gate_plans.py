@@ -96,7 +96,7 @@ async def test_the_hold_due_query_uses_the_fire_at_index_to_read_only_due_rows(w
     assert plan.rows_read <= 4 * BATCH  # every second due row is another client's
 
 
-async def test_the_order_claimed_query_reads_a_few_index_entries_per_key(worker: Connection) -> None:
+async def test_ordering_claimed_rows_reads_at_most_eight_rows_per_ordering_key(worker: Connection) -> None:
     async with worker.transaction(force_rollback=True):
         cursor = await worker.cursor(binary=True).execute(
             "update pgsched_internal.executions_0 e set fire_at = now(), gate = null, lease_token = 7, lease_owner = 1"

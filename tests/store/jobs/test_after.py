@@ -82,7 +82,9 @@ async def test_the_after_rule_decides_whether_a_run_follows_a_failed_run(
     planned_row(db, first, IMPORT_AT)
     finish(db, run_of(db, first), ended="failed")
     assert await claimed(worker) == [report] * runs
-    assert skipped(db, report) == ["after import: the run of 2025-03-04T03:00:00Z ended as failed"] * (not runs)
+    assert skipped(db, report) == ["after import: the run of 2025-03-04T03:00:00Z ended with status failed"] * (
+        not runs
+    )
     assert waiting(db, report) == [AT + DAY]
 
 
@@ -91,7 +93,7 @@ async def test_an_after_rule_can_wait_until_the_predecessor_succeeds_that_day(db
     planned_row(db, first, IMPORT_AT)
     finish(db, run_of(db, first), ended="failed")
     assert await claimed(worker) == []
-    reason = "waits after import: the run of 2025-03-04T03:00:00Z ended as failed"
+    reason = "waits after import: the run of 2025-03-04T03:00:00Z ended with status failed"
     assert value(db, "select reason from pgsched.executions where job_id = %s", [report]) == reason
     again = call(db, "trigger", job_id=first)
     db.execute("update pgsched.executions set scheduled_for = %s where id = %s", [IMPORT_AT + DAY / 24, again])

@@ -118,7 +118,7 @@ async def paused_for_an_hour(db: Session, **rules: object) -> UUID:
     return minutely
 
 
-async def test_resuming_records_the_paused_instants_as_one_row(db: Session, worker: Connection) -> None:
+async def test_resuming_records_the_instants_missed_while_paused_as_one_row(db: Session, worker: Connection) -> None:
     minutely = await paused_for_an_hour(db)
     await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     [(first, last, count, reason)] = account(db, minutely)

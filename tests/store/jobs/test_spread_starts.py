@@ -98,7 +98,7 @@ def test_a_pulled_runs_age_counts_from_its_start(db: Session, option: str) -> No
     assert call(db, "fail", id=id, token=token, error="busy") == "retrying"
 
 
-def test_a_row_released_by_its_ordering_key_fires_at_its_start(db: Session) -> None:
+def test_a_row_released_by_its_ordering_key_fires_at_its_start_time(db: Session) -> None:
     call(db, "schedule", target="python:x", ordering_key="o")
     db.execute(
         "update pgsched.executions set gate = 'order', fire_at = 'infinity',"

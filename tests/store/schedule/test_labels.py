@@ -91,7 +91,7 @@ def test_invalid_labels_are_refused(db: Connection, labels: Any) -> None:
                    [Jsonb(labels)])  # fmt: skip
 
 
-def test_a_client_can_set_labels_and_filter_only_its_own_executions(db: Connection, store_url: str) -> None:
+def test_filtering_by_labels_shows_a_client_only_its_own_executions(db: Connection, store_url: str) -> None:
     role = login_role(db, "pgsched_client")
     db.execute("insert into pgsched.clients (client_id, database_role) values ('payments', %s)", [role])
     schedule(db, labels=SPRING, client="shop")

@@ -41,7 +41,7 @@ def test_the_query_string_stays_out_of_the_log(recorder: Recorder) -> None:
     assert "hush" not in str(told)
 
 
-def test_repeated_failures_of_one_host_are_logged_about_five_times(recorder: Recorder) -> None:
+def test_repeated_failures_of_one_host_are_logged_at_most_seven_times(recorder: Recorder) -> None:
     failures = FailureLog(Events(recorder))
     for number in range(1000):
         failures.failed(execution(f"https://shop.example/{number}"), NO)

@@ -174,7 +174,7 @@ async def test_a_row_whose_job_is_paused_while_its_lane_waits_does_not_start(
     assert await value(db, "select count(*) from pgsched.history") == 0
 
 
-async def test_a_row_delayed_in_hand_by_a_limit_keeps_its_instant(
+async def test_a_claimed_row_delayed_by_a_limit_keeps_its_instant(
     db: Connection, running: Running, noted: Noted
 ) -> None:
     await db.execute("select pgsched.set_limit('client', 'acme', rate => 5, per => '1 s')")

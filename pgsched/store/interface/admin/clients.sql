@@ -1,6 +1,6 @@
 -- Settings of a client: the defaults of its executions, its weight, its signing secrets, and whether it is paused.
 -- These functions run with their owner's rights, because only the owner may write to clients and to the audit log. A
--- client's role can use a function that is granted to it only for that client.
+-- client's role can call those that it is granted, but only for its own client.
 
 create or replace function pgsched_internal.check_may_set(client text) returns boolean
   language plpgsql stable as $$

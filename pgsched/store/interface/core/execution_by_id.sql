@@ -48,8 +48,8 @@ begin
   return next;
 end $$;
 comment on function pgsched_internal.weeks_of_history(timestamptz)
-  is 'All of history, in spans of at most a week: forward from an instant, then back from it. The last span is
-everything before the first day.';
+  is 'Splits history into spans of at most a week: forward from an instant, then back from it to the oldest day. A final
+span covers everything before that day.';
 
 -- The condition, including its order by, is always a literal in these files.
 create or replace function pgsched_internal.first_in_history(

@@ -50,7 +50,7 @@ begin
     perform pgsched_internal.refuse('PS011', format('execution %s has not ended', lock_dead_letter.id),
       'wait until it has ended; only a failed execution can be replayed or discarded');
   elsif letter.status <> 'failed' and not (or_dependent and pgsched_internal.was_dependent(letter)) then
-    perform pgsched_internal.refuse('PS011', format('execution %s has ended as %s', lock_dead_letter.id, letter.status),
+    perform pgsched_internal.refuse('PS011', format('execution %s has ended with status %s', lock_dead_letter.id, letter.status),
       'only a failed execution can be replayed or discarded; schedule it again');
   end if;
   if letter.finished_at + coalesce((select c.dead_letters_for from pgsched.clients c where c.client_id = letter.client_id),

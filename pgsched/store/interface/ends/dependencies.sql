@@ -183,7 +183,7 @@ declare
 begin
   return outcome = 'any' or coalesce(ended = 'succeeded', false)
     or pgsched_internal.refuse('PS011', format('cannot wait for the success of execution %s: it %s', check_ended.id,
-           coalesce('ended as ' || ended::text, 'has ended, and its client keeps no history')),
+           coalesce('ended with status ' || ended::text, 'has ended, and its client keeps no history')),
          'leave that execution out of the list "after", or give after_outcome => ''any''');
 end $$;
 comment on function pgsched_internal.check_ended(uuid, text)

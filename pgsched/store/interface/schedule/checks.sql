@@ -36,7 +36,7 @@ begin
   if on_conflict is null or on_conflict not in ('replace', 'keep', 'reject', 'debounce') then
     return pgsched_internal.refuse('PS000', format('on_conflict cannot be %L', on_conflict), 'write replace, keep, reject or debounce');
   elsif key is null then
-    return pgsched_internal.refuse('PS000', 'on_conflict needs a key', 'give key, or leave on_conflict out');
+    return pgsched_internal.refuse('PS000', 'on_conflict needs a key', 'give "key" as well, or leave "on_conflict" out');
   elsif on_conflict = 'debounce' and recurs then
     return pgsched_internal.refuse('PS000', 'debounce is only for a single execution, not for a job', 'write replace, keep or reject');
   end if;

@@ -1,6 +1,6 @@
 -- plan: selects from these jobs, in the order given, those whose newest revision has no row yet. Locks the jobs that it
--- returns; skips jobs that another transaction has locked. Index: the primary key, whatever the cached plan, as in
--- plan_successors.
+-- returns; skips jobs that another transaction has locked. Index: the primary key, even with a cached plan (see
+-- plan_successors).
 select j.id, j.cron, j.timezone, j.every, j.anchor, j.gap, j.overlap, j.planned_revision,
        j.client_id as client, j.key, j.rules, j.exceptions, j.runs, j.paused_at, j.accounted_to, j.updated_at, j.revision,
        pgsched_internal.partition_of(j) as partition

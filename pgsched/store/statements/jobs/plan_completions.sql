@@ -1,6 +1,6 @@
 -- plan: inserts the successors of jobs whose next instant is counted from the end of a run. These successors have no
 -- nominal instant yet, and are held until the claimed row of this partition ends. The claim has already locked the jobs
--- (hold_jobs). Indexes: as plan_successors; the primary key.
+-- (hold_jobs). Indexes: as in plan_successors; the primary key.
 with wanted as materialized (
   select * from unnest(%(clients)s::text[], %(jobs)s, %(revisions)s, %(after)s, %(delays)s::interval[])
              as n(client_id, job_id, revision, after_id, delay)

@@ -1,5 +1,5 @@
 -- claim: finds the successors that a partition lacks because another transaction has locked their jobs, which are
--- unchanged. Locks nothing. Indexes: as plan_successors; executions_job.
+-- unchanged. Locks nothing. Indexes: as in plan_successors; executions_job.
 select n.id
   from unnest(%(clients)s::text[], %(jobs)s, %(revisions)s, %(instants)s) as n(client_id, id, revision, instant)
  cross join lateral (select from pgsched.jobs j
