@@ -77,11 +77,11 @@ class Lender(Protocol[_Connection_co]):
 
 
 class DutyCycle:
-    """Limits work to one part in ``one_in`` of the time, and its starts to one per ``every`` seconds.
+    """Limits work to 1/``one_in`` of the time, and starts it at most once every ``every`` seconds.
 
-    The limit never delays the next piece of work by more than ``at_most`` seconds. A piece counts for at most a second
-    or twice as long as the previous one, whichever is longer. So a piece that was blocked, for example by a locked row,
-    does not delay the next one by minutes.
+    The limit never delays the next piece of work by more than ``at_most`` seconds. The counted duration of a piece is
+    at most a second, or twice that of the previous piece if that is longer. So a piece that was blocked, for example by
+    a locked row, does not delay the next one by minutes.
     """
 
     def __init__(self, one_in: int, *, every: float = 0.0, at_most: float = float("inf")) -> None:

@@ -51,8 +51,8 @@ class BulkMethods:
         dry_run: bool = False,
         **wanted: Unpack[BulkQuery],
     ) -> Call[BulkAsked]:
-        """Applies ``action`` to everything that matches, at ``rate`` items per second. Jobs are all changed at once. A
-        dry run only counts the matches.
+        """Applies ``action`` to everything that matches, at ``rate`` items per second. Jobs are changed without a rate.
+        A dry run only counts the matches.
 
         ``replay`` can take ``new_target``. ``reschedule`` takes ``fire_at``, or ``shift`` such as ``1h`` or ``-15m``.
         """

@@ -44,7 +44,7 @@ def _forms_of(text: str) -> Iterator[str]:
 
 
 def _without_beginning(form: bytes, answer: bytes) -> bytes:
-    """Replaces the beginning of a text at the end of the response. A long text is recognized by its first bytes,
+    """Redacts a text of which the response ends with only the beginning. A long text is recognized by its first bytes,
     because comparing the whole text at every position would take quadratic time."""
     known = form[:_TOLD_APART]
     at = answer.find(known, max(len(answer) - len(form) + 1, 0))

@@ -33,7 +33,7 @@ class Missed:
 def count_between(
     specs: tuple[Schedule, ...], excluded: Excluded | None, low: datetime, high: datetime
 ) -> Missed | None:
-    """Counts the instants from ``low`` until ``high`` (exclusive) at which any of ``specs`` fires and that are not excluded.
+    """Counts the instants from ``low`` until ``high`` (exclusive) at which any of ``specs`` fires, unless excluded.
     Returns None if no instant is left.
 
     Intervals must be whole seconds, unless there is only one schedule and nothing is excluded.

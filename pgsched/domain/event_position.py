@@ -67,8 +67,8 @@ class TransactionSnapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VisibilityHorizon:
-    """The transactions whose rows can be read at the database time ``at``. ``newest`` is the number of the next
-    transaction."""
+    """The transactions whose rows can be read at the database time ``at``. ``newest`` is the server's xmax: one more
+    than the number of the newest transaction."""
 
     seen: TransactionSnapshot
     newest: int

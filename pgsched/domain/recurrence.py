@@ -98,7 +98,7 @@ class Recurrence:
         return Missed(count=sum(part.count for part in found), first=found[0].first, last=found[-1].last)
 
     def by_hour(self, start: datetime, end: datetime) -> dict[datetime, int]:
-        """Counts the instants from ``start`` until ``end`` (exclusive) for each UTC hour, keyed by the start of the hour.
+        """Counts the instants from ``start`` until ``end`` (exclusive), keyed by the start of the UTC hour.
 
         Hours without instants are omitted. With ``after_completion``, the result is empty.
         """

@@ -80,7 +80,7 @@ class Rules:
     """Rules that add, exclude, bound, spread out and make up for a recurring job's instants.
 
     ``also`` adds instants to the job's own schedule, and ``exclude`` removes instants. The job fires from ``starts_at``
-    until ``ends_at`` (exclusive). ``max_runs`` is its maximum number of runs. ``jitter`` is the maximum delay of a start; with
+    until ``ends_at`` (exclusive), at most ``max_runs`` times. ``jitter`` is the maximum delay of a start; with
     ``window``, runs start in the emptiest part of the window. ``after_completion`` counts the interval from the end of
     the previous run. ``catch_up`` is the maximum age of missed instants that are made up for; None means no limit, or a
     minute with ``OnMissed.SKIP``. ``pause_after`` is the number of consecutive failures that pause the job.

@@ -1,8 +1,9 @@
 """The worker's number, and the partitions that it prefers.
 
 Every worker sees the same list of running workers, so each computes its own share without coordination. A queue's
-partitions are dealt in turn to the workers that serve the queue. If only some of these workers have a capability, they
-also share the partitions among themselves. A share is only a preference: an idle worker helps where rows are overdue.
+partitions are dealt in turn to the workers that serve the queue. If only some of these workers have a capability, the
+partitions are dealt once more, among those workers. A share is only a preference: an idle worker helps where rows are
+overdue.
 
 No rows are claimed from a paused queue, by a draining worker, or while the installation is held for recovery. Before a
 worker claims on a new connection, it checks that this is still the server that the workers used before.

@@ -226,7 +226,7 @@ async def test_long_polls_share_one_connection_and_one_query(api: Api, db: Conne
     assert len(asked) < 10 + 5  # the last statements of the pool, and one poll per second in total
 
 
-async def test_a_long_poll_returns_no_items_if_no_message_arrives_in_its_wait(api: Api) -> None:
+async def test_a_long_poll_without_a_message_returns_no_items_after_its_wait(api: Api) -> None:
     begun = time.monotonic()
     assert await claim(api, wait="300ms") == []
     assert time.monotonic() - begun >= 0.3

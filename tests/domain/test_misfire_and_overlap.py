@@ -78,7 +78,7 @@ def test_a_future_instant_is_planned_if_all_missed_instants_are_too_old() -> Non
     )
 
 
-def test_a_job_past_its_end_has_no_successor() -> None:
+def test_a_job_past_its_end_has_no_next_instant() -> None:
     rules = {"catch_up": "5m", "ends_at": "2026-03-01T11:00:00Z"}
     missed = SkippedRange(first=NINE, last=NINE + HOUR, count=2, reason="missed")
     assert _decide(rules, 4.5 * HOUR) == InstantDecision(runs=False, skipped=(missed,))

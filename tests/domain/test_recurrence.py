@@ -151,7 +151,7 @@ def test_a_rare_instant_is_found_past_excluded_instants() -> None:
     assert last_day.next_instant(NEW_YEAR) == _at("2026-12-31T00:00")
 
 
-def test_a_job_past_its_end_has_no_next_instant_but_is_valid() -> None:
+def test_a_job_past_its_end_has_no_next_instant_but_lists_earlier_ones() -> None:
     job = _job({"ends_at": "2020-01-01T00:00:00Z"}, cron="0 9 * * *")
     assert job.next_instant(NEW_YEAR) is None
     assert job.instants(_at("2019-12-30T12:00"), 5) == [_at("2019-12-31T09:00")]

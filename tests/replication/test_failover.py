@@ -48,7 +48,7 @@ async def test_readyz_fails_on_a_standby_until_it_is_promoted(standby: Standby) 
             assert (await api.post("/v1/jobs", json={"target": "python:note"})).status_code == 201
 
 
-def test_migrating_a_standby_is_refused_with_the_reason(standby: Standby) -> None:
+def test_migrating_a_standby_is_refused_because_it_accepts_no_writes(standby: Standby) -> None:
     with pytest.raises(Unavailable, match="accepts no writes"):
         migrate(standby.url)
 

@@ -1,1 +1,1 @@
-"""Diagnoses an installation and says what to do: small, independent checks, each bounded."""
+"""Diagnoses an installation and says how to fix it, in small, independent checks that each have a time limit."""

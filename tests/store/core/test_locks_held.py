@@ -230,7 +230,7 @@ def test_a_pull_claim_locks_only_the_claimed_queue(db: Connection, waiting: int)
     assert (others, held <= (MOST if waiting < 16 else MOST_OF_A_QUEUE)) == (0, True), held
 
 
-def test_calling_until_next_locks_only_the_given_queue(db: Connection) -> None:
+def test_the_until_next_function_locks_only_the_given_queue(db: Connection) -> None:
     with db.transaction():
         db.execute("select pgsched_internal.until_next('pulled')")
         assert locks(db) <= MOST_OF_A_QUEUE

@@ -182,7 +182,7 @@ def test_an_unknown_predecessor_is_not_found(db: Connection, name: str) -> None:
         after(db, name)
 
 
-def test_another_clients_execution_is_not_found_as_a_predecessor(db: Connection) -> None:
+def test_depending_on_another_clients_execution_is_refused(db: Connection) -> None:
     theirs = schedule(db, client="theirs", key="k")
     for name in (str(theirs), "k"):
         with refused("PS010"):

@@ -245,7 +245,7 @@ async def test_rescheduling_an_unchanged_job_keeps_a_run_cancelled(db: Session, 
     assert waiting(db, hourly) == [first + HOUR]
 
 
-async def test_rescheduling_an_unchanged_paused_job_keeps_a_run_cancelled(db: Session, worker: Connection) -> None:
+async def test_rescheduling_an_unchanged_paused_job_restores_no_cancelled_run(db: Session, worker: Connection) -> None:
     hourly = schedule(db, target="python:x", every="1 hour", key="hourly")
     await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     [first] = waiting(db, hourly)

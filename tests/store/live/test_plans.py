@@ -258,7 +258,7 @@ async def test_a_reaping_batch_reads_no_more_than_its_depth(worker: Connection) 
     assert plan.rows_read <= 2 * 50
 
 
-async def test_releasing_claims_reads_no_more_than_its_depth(worker: Connection) -> None:
+async def test_releasing_claims_reads_a_bounded_number_of_rows(worker: Connection) -> None:
     every: dict[str, Any] = {"partitions": list(range(16)), "lows": Instants([LONG_AGO] * 16)}
     async with worker.transaction(force_rollback=True):
         await lease(worker)

@@ -53,7 +53,7 @@ def test_editing_the_payload_undoes_an_early_claim(db: Connection) -> None:
 
 
 @pytest.mark.parametrize("key", ["null", "'another'"])
-def test_scheduling_the_same_key_replaces_an_early_claimed_execution(db: Connection, key: str) -> None:
+def test_scheduling_the_same_key_replaces_an_execution_claimed_early(db: Connection, key: str) -> None:
     change(db, f"perform pgsched.schedule('python:x', '\"new\"', delay => '1 h', key => 'k', ordering_key => {key})")
     assert row(db, _LIVE) == (0, None, "new", True)
 
@@ -63,11 +63,11 @@ def test_scheduling_with_on_conflict_keep_does_not_undo_an_early_claim(db: Conne
     assert row(db, _LIVE)[:3] == (1, 7, "old")
 
 
-def test_cancelling_an_early_claimed_execution_records_no_attempt(db: Connection) -> None:
+def test_cancelling_an_execution_claimed_early_records_no_attempt(db: Connection) -> None:
     change(db, "perform pgsched.cancel(id)")
     assert row(db, "select status::text, attempt from pgsched.history") == ("cancelled", 0)
 
 
-def test_cancelling_an_early_claimed_execution_blocks_no_ordering_key(db: Connection) -> None:
+def test_cancelling_an_execution_claimed_early_blocks_no_ordering_key(db: Connection) -> None:
     change(db, "perform pgsched.cancel(id)", given=", ordering_key => 'o'")
     assert column(db, "select ordering_key from pgsched.blocked_keys") == []

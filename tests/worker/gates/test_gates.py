@@ -268,7 +268,7 @@ async def test_a_host_sidelined_for_a_day_delays_no_other_target(running: Runnin
 
 
 @pytest.mark.timed
-async def test_executions_at_two_gates_do_not_delay_executions_at_one_gate(running: Running, db: Connection) -> None:
+async def test_executions_behind_two_gates_do_not_delay_those_behind_one(running: Running, db: Connection) -> None:
     app, seen = counting_app()
     await limit(db, "client:flood", events=20, period="1 second")
     await limit(db, "key:flood/m-1", events=1, period="1 hour")

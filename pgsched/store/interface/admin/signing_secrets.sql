@@ -28,8 +28,8 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.rotate_signing_secret(text, bytea, text, interval, text)
-  is 'Gives a client a new signing secret, which the caller has sealed; hint contains the characters by which the secret
-is shown. Earlier secrets stay valid for keep_for; during this time, callbacks also carry a signature for each of them.
+  is 'Gives a client a new signing secret, which the caller has sealed; hint is the end of the secret, by which people
+recognise it. Earlier secrets stay valid for keep_for; during this time, callbacks also carry a signature for each of them.
 Raises PS011 if five secrets are already valid.';
 
 create or replace function pgsched.drop_signing_secret(client text, actor text default null) returns boolean

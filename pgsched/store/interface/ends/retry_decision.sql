@@ -87,8 +87,8 @@ begin
   return (0.5 + drawn / 2) * initial * power(factor, attempt - 1);
 end $$;
 comment on function pgsched_internal.backoff(jsonb, integer, double precision)
-  is 'The number of seconds to wait after the failed attempt with this number. A list of waits is used unchanged; other
-waits are spread at random by drawn (0 to 1).';
+  is 'The number of seconds to wait after this attempt has failed. Waits from a list are used unchanged; others are
+multiplied by a factor from 0.5 to 1, which the random number drawn (0 to 1) decides.';
 
 -- If the options do not limit how long an execution can be postponed, a postponement to more than a week after its
 -- instant counts as a failed attempt. Without this limit, a handler could postpone forever. If drawn is null, there is
