@@ -161,7 +161,7 @@ async def list_secrets(
     return page_of(found, limit, lambda row: row.name)
 
 
-@replaces("/clients/{client:str}/secrets/{name:str}", "Store a secret of a client", 409, scope="admin")
+@replaces("/clients/{client:str}/secrets/{name:str}", "Store a client's secret", 409, scope="admin")
 async def put_secret(
     client: ClientName, name: SecretName, data: JSONBody[SecretValue], database: Pooled, ring: Ring, actor: Actor
 ) -> SecretChanged:
@@ -170,7 +170,7 @@ async def put_secret(
     return SecretChanged(client=client, name=name, changed=True)
 
 
-@removes("/clients/{client:str}/secrets/{name:str}", "Drop a secret of a client", scope="admin")
+@removes("/clients/{client:str}/secrets/{name:str}", "Drop a client's secret", scope="admin")
 async def drop_secret(client: ClientName, name: SecretName, database: Pooled, actor: Actor) -> SecretChanged:
     """Later attempts that refer to the secret fail, and are retried."""
     changed = await database.ask(verbs.drop_secret, client, name, actor=actor)

@@ -41,8 +41,8 @@ _HOLDERS = {
 _WITHDRAWN = {
     "paused": "Its job was paused before this execution started. The execution runs if the job is resumed before its "
     "instant.",
-    "edited": "Its job was edited after this instant. The execution runs if the new schedule contains the instant.",
-    "replaced": "Its job was replaced after this instant. The execution runs if the new schedule contains the instant.",
+    "edited": "Its job was edited after its instant. The execution runs if the new schedule contains that instant.",
+    "replaced": "Its job was replaced after its instant. The execution runs if the new schedule contains that instant.",
 }
 _HOLD = "Its client {client} is held ({note}); release it with pgsched clients release {client}."
 _ENDS = {

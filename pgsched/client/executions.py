@@ -66,7 +66,7 @@ class ExecutionMethods:
     def edit_execution(
         self, execution_id: Id, *, client: str | None = None, **changed: Unpack[ExecutionChanges]
     ) -> Call[ExecutionDetail]:
-        """Changes the given fields of a one-shot that has not started. If the one-shot waits for a retry, only its
+        """Changes the given fields of a one-shot, until it starts. While it is waiting for a retry, only its
         ``fire_at`` can be changed."""
         check_names(changed, ExecutionChanges)
         query = {"client": client}

@@ -40,7 +40,7 @@ def error_text(body: bytes, encoding: bytes, media_type: bytes) -> str:
     """
     plain = _decompressed(body, encoding.decode("latin-1"))
     if plain is None:
-        return f"(a body in the encoding {encoding[:50].decode('latin-1')})" if body else ""
+        return f"(body left out: its encoding is {encoding[:50].decode('latin-1')})" if body else ""
     return _text(plain[:_MOST_BYTES], _charset(media_type.decode("latin-1"))).strip()[:LONGEST_ERROR]
 
 

@@ -147,7 +147,7 @@ def read(expression: str) -> Expression:
     in_month, _, in_week = fields[-3:]
     days = _starred(in_month, days_of_month(in_month)), _listed(months), _starred(in_week, days_of_week(in_week))
     if "*" not in (in_month, in_week) and _LONE_DAYS.search(f"{in_month} {in_week}"):
-        raise InvalidSchedule(f"cron {expression!r}: W, #, L5 and lists with * need * as the other day field")
+        raise InvalidSchedule(f"cron {expression!r}: if a day field has W, #, L5 or a list with *, the other must be *")
     return Expression(
         seconds=times[0] if len(fields) == 6 else 1,
         minutes=times[-2],

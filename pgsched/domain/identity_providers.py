@@ -191,7 +191,7 @@ def _rule(issuer: str, given: Any) -> Rule:
         )
     clients, scopes = given["clients"], _texts(issuer, given["scopes"])
     if isinstance(scopes, frozenset) and not scopes <= frozenset(SCOPES):
-        raise _invalid(issuer, f"the scopes are {', '.join(SCOPES)}")
+        raise _invalid(issuer, f"scopes may contain only {', '.join(SCOPES)}")
     return Rule(given["claims"], None if clients == "all" else _texts(issuer, clients), scopes)
 
 

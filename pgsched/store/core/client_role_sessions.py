@@ -41,8 +41,8 @@ class SaidTooMuch(Exception):
 
     def __init__(self) -> None:
         super().__init__(
-            f"its session sent more than {MOST // 1024 // 1024} MiB of errors, notices and notifications, and was "
-            "closed"
+            f"the server sent more than {MOST // 1024 // 1024} MiB of errors, notices and notifications during the "
+            "call, so its session was closed"
         )
 
 

@@ -40,7 +40,7 @@ async def pooler(ground: CheckContext) -> list[Finding]:
         return [
             note(
                 "database_url leads to a pooler that uses one server connection for each session",
-                why="This works, but needs a server connection for each one that the workers and the API open.",
+                why="This works, but each connection of the workers and the API takes up a server connection.",
                 do="Nothing.",
             )
         ]

@@ -82,8 +82,8 @@ async def compare(
 async def apply(
     connection: AsyncConnection[Any], name: str, changes: Sequence[Change], *, actor: str | None, undo: bool = False
 ) -> None:
-    """Applies what ``compare`` found, in one transaction. If ``undo``, rolls the transaction back: this checks what the
-    database accepts. Raises the errors of scheduling and editing.
+    """Applies what ``compare`` found, in one transaction. With ``undo``, rolls the transaction back, which only checks
+    that the database accepts the changes. Raises the same errors as scheduling and editing.
     """
     async with connection.transaction(force_rollback=undo):
         for change in changes:

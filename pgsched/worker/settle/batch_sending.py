@@ -142,7 +142,7 @@ class LockAvoidingSettle:
             except psycopg.Error as error:
                 if not is_of_a_row(error):
                     raise
-        before = f"the execution has {ended}, which cannot be recorded: " if ended else ""
+        before = f"the execution {ended}, but that cannot be recorded: " if ended else ""
         [(partition, group)] = plain.by_partition().items()
         try:
             self._settled.parked.append(

@@ -46,7 +46,7 @@ begin
   if status = 'failed' or ended.options ?| array['on_success', 'on_failure', 'on_expired'] then
     perform pgsched_internal.tell_outcome(ended, status, reason, status_code, result);
   end if;
-  -- Without a job, the table of jobs is not read, because it may be locked.
+  -- Reads the table of jobs only for a run of a job, so that a lock on the table does not delay other executions.
   if ended.job_id is not null and coalesce(ended.plan, 1) <> 0 then
     if exists (select from pgsched.jobs j where j.id = ended.job_id and j.rules ? 'pause_after') then
       perform pgsched_internal.count_outcome(ended.job_id, status);

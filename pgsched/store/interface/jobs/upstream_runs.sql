@@ -10,7 +10,7 @@ begin
       and (not after ? 'on_failure' or coalesce(after ->> 'on_failure' in ('skip', 'run', 'wait'), false))
       and (not after ? 'on_none' or coalesce(after ->> 'on_none' in ('run', 'skip'), false)), false)
     or pgsched_internal.refuse('PS002', format('the rule "after" cannot be %s', left(after::text, 100)),
-         'write {"job": "<key>", "same": "hour, day, week or month", "on_failure": "skip, run or wait", "on_none": "run or skip"}');
+         'write {"job": "its-key"}, and if you like "same" (hour, day, week or month), "on_failure" (skip, run or wait) and "on_none" (run or skip)');
 end $$;
 comment on function pgsched_internal.check_after_rule(jsonb)
   is 'True for a valid value of the rule "after"; raises PS002 with a hint otherwise.';
