@@ -310,7 +310,7 @@ def test_the_on_conflict_values_keep_and_reject_apply_to_jobs(db: Connection) ->
     [
         ({"key": "k", "on_conflict": "ignore"}, "replace, keep, reject or debounce"),
         ({"key": "k", "on_conflict": None}, "replace, keep, reject or debounce"),
-        ({"on_conflict": "keep"}, "give key"),
+        ({"on_conflict": "keep"}, 'give "key"'),
         ({"key": "k", "on_conflict": "debounce", "cron": "@daily"}, "replace, keep or reject"),
         ({"key": "k", "on_conflict": "debounce", "every": "1 hour"}, "replace, keep or reject"),
     ],
