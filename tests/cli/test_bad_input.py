@@ -43,7 +43,7 @@ CASES: list[tuple[list[str], str]] = [
     (["schedule", TARGET, "--option", "max_attempts=0"], "1 to 1000"),
     (["schedule", TARGET, "--client", ""], "1 to 100"),
     (["schedule", TARGET, "--key", "k", "--on-conflict", "ignore"], "replace, keep, reject or debounce"),
-    (["schedule", TARGET, "--on-conflict", "keep"], "give key"),
+    (["schedule", TARGET, "--on-conflict", "keep"], 'give "key"'),
     (["jobs", "list", "--state", "asleep"], "active"),
     (["jobs", "list", "--limit", "0"], "limit"),
     (["jobs", "list", "--label", "team"], "NAME=TEXT"),
