@@ -13,8 +13,7 @@ import uvloop
 
 from pgsched.bench.processes import answers_of
 from pgsched.store.core.connect import connect
-from pgsched.store.core.sql import statement_over
-from pgsched.store.core.wire import Instant, Tokens, Uuids
+from pgsched.store.live.executions import Group, settle_discarded, settle_succeeded
 
 _CLAIM: LiteralString = """
 update pgsched.executions e
@@ -66,9 +65,10 @@ async def _drain(url: str, number: int, processes: int, keep: str, ready: Any) -
 async def _settle(
     connection: psycopg.AsyncConnection[Any], keep: str, finished: asyncio.Queue[tuple[int, list[bytes]] | None]
 ) -> None:
-    name = "live/settle_succeeded" if keep == "all" else "live/settle_discarded"
-    same: dict[str, Any] = {"code": None, "began": Instant(0), "seconds": 0.0} if keep == "all" else {}
     while (batch := await finished.get()) is not None:
         partition, ids = batch
-        parameters = {f"ids_{partition}": Uuids(ids), "tokens": Tokens([1]), **same}
-        await connection.execute(statement_over(name, (partition,)), parameters, binary=True)
+        groups = {partition: Group(ids, [1])}
+        if keep == "all":
+            await settle_succeeded(connection, None, groups)
+        else:
+            await settle_discarded(connection, groups)

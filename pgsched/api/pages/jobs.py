@@ -113,7 +113,7 @@ async def show_job(request: ApiRequest, job_id: JobId, database: Pooled) -> Resp
 
 def _took(outcomes: Sequence[LastOutcome]) -> list[Bar]:
     """A bar for the length of each successful run, earliest first."""
-    lengths = [one.duration for one in reversed(outcomes) if one.status == "succeeded" and one.duration is not None]
+    lengths = executions_and_jobs.durations(reversed(outcomes))
     return bars([round(length.total_seconds() * 1000) for length in lengths], above=None)
 
 

@@ -97,22 +97,24 @@ def _attempts(row: Execution, attempts: Sequence[Attempt], waits: Sequence[Wait]
     free = max(row.scheduled_for or row.created_at, row.created_at)
     for one in attempts:
         began = one.finished_at - (one.duration or timedelta(0))
-        steps += _waited_to_start(one.attempt, free, began, waits)
+        steps += _waited_to_start(one.attempt, free, began, waits, again=bool(steps))
         steps.append(_tried(one, began))
         free = one.finished_at
     if row.status == "succeeded" and row.began_at is not None:
-        steps += _waited_to_start(row.attempt, free, row.began_at, waits)
+        steps += _waited_to_start(row.attempt, free, row.began_at, waits, again=bool(attempts))
         title = f"Attempt {row.attempt}{_on(row.worker)} succeeded"
         steps.append(TimelineStep(at=row.began_at, kind="plain", title=title, took=row.duration))
     return steps
 
 
-def _waited_to_start(attempt: int, free: datetime, began: datetime, waits: Sequence[Wait]) -> list[TimelineStep]:
+def _waited_to_start(
+    attempt: int, free: datetime, began: datetime, waits: Sequence[Wait], *, again: bool
+) -> list[TimelineStep]:
     """Returns a step for the time before an attempt during which no gate held the execution, if that was long."""
     unexplained = began - free - _held_between(waits, free, began)
     if unexplained < _NOTICED:
         return []
-    title, text = (f"Waited for attempt {attempt}", _BACKED_OFF) if attempt > 1 else ("Waited to start", _ENDED_WITHIN)
+    title, text = (f"Waited for attempt {attempt}", _BACKED_OFF) if again else ("Waited to start", _ENDED_WITHIN)
     return [TimelineStep(at=free, kind="wait", title=title, text=text, took=unexplained)]
 
 

@@ -210,7 +210,8 @@ class Times(NamedTuple):
     seconds: float
 
 
-_NOW = Times(LONG_AGO, 0.0)
+AT_ONCE = Times(LONG_AGO, 0.0)
+"""The times of an attempt that took no time."""
 
 
 class AnsweredRow(NamedTuple):
@@ -224,7 +225,7 @@ class AnsweredRow(NamedTuple):
 
 
 async def settle_succeeded(
-    connection: Connection, code: int | None, groups: Groups, times: Times = _NOW
+    connection: Connection, code: int | None, groups: Groups, times: Times = AT_ONCE
 ) -> list[Answer]:
     """Moves succeeded rows, whose attempts all had about these times, into history. The result's rowcounts say how many
     rows were still this worker's.

@@ -6,9 +6,9 @@ Instants are in UTC. If Python cannot represent an instant, it is read as None (
 instant.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from math import ceil
 from typing import Any, TypeVar, cast
 from uuid import UUID
@@ -161,9 +161,14 @@ async def last_outcomes(
     return found
 
 
-def usual_duration(outcomes: Sequence[LastOutcome]) -> UsualDuration | None:
+def durations(outcomes: Iterable[LastOutcome]) -> list[timedelta]:
+    """Returns how long each successful one of these runs took."""
+    return [one.duration for one in outcomes if one.status == "succeeded" and one.duration is not None]
+
+
+def usual_duration(outcomes: Iterable[LastOutcome]) -> UsualDuration | None:
     """Returns how long the successful ones of these runs took, or None if there is none."""
-    took = sorted(one.duration for one in outcomes if one.status == "succeeded" and one.duration is not None)
+    took = sorted(durations(outcomes))
     if not took:
         return None
     p50, p95 = (took[ceil(share * len(took)) - 1] for share in (0.5, 0.95))

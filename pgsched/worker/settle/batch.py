@@ -8,10 +8,9 @@ from typing import Any
 
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.culprits import clean
-from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.ends.completed_later import AcceptedRow
 from pgsched.store.gates.gates import HeldRow
-from pgsched.store.live.executions import AnsweredRow, Finished, Group, PostponedRow, Times
+from pgsched.store.live.executions import AT_ONCE, AnsweredRow, Finished, Group, PostponedRow, Times
 
 ByPartition = dict[int, Group]
 DISCARDED, RELEASED, CUT_SHORT = ("discarded", None), ("released", None), ("cut_short", None)
@@ -33,7 +32,7 @@ class Batch:
             self.answered, self.finished, self.postponed, self.deferred, self.held,
         )  # fmt: skip
         self.returning: dict[int, int] = {}
-        self.short = Times(LONG_AGO, 0.0)
+        self.short = AT_ONCE
         """The times of the longest short attempt, which are kept for all of them."""
         self.keys: dict[bytes, tuple[int, str, str]] = {}
         """The partition, client and ordering key of each row that ends, by id."""

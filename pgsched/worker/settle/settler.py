@@ -139,16 +139,17 @@ class Settler(Service):
                 self.failed(row, outcome)
         if type(outcome) is Succeeded and options.on_success is None and not self._counts(row):
             keeps = self._clients.keeps_success(row.client_id)
-            if outcome.result is None and not keeps:
-                batch.discard(row)
+            if outcome.result is None:
+                if not keeps:
+                    batch.discard(row)
+                elif seconds < _SHORT:
+                    batch.succeed(row, outcome.status_code)
+                    if seconds > batch.short.seconds:
+                        batch.short = self._times(seconds)
+                else:
+                    batch.succeed_with(row, outcome.status_code, None, self._times(seconds))
                 return
-            if outcome.result is None and seconds < _SHORT:
-                batch.succeed(row, outcome.status_code)
-                if seconds > batch.short.seconds:
-                    batch.short = self._times(seconds)
-                return
-            result = json_text(outcome.result) if keeps and outcome.result is not None else None
-            if keeps and (result is not None or outcome.result is None):
+            if keeps and (result := json_text(outcome.result)) is not None:
                 batch.succeed_with(row, outcome.status_code, result, self._times(seconds))
                 return
         self._gather(batch, row, options, outcome, seconds)
@@ -162,18 +163,19 @@ class Settler(Service):
 
     def _gather(self, batch: Batch, row: ClaimedExecution, options: Options, outcome: Outcome, seconds: float) -> None:
         """Adds an outcome other than a plain success to the batch."""
-        counts, times = self._counts(row), self._times(seconds)
+        counts = self._counts(row)
         match outcome:
             case Succeeded(result=result, status_code=code):
+                times = self._times(seconds)
                 batch.finish(row, "succeeded", times, counts=counts, status_code=code, result=json_text(result))
             case Failed(error=error, status_code=code, retryable=retryable, retry_after=after, traceback=traceback):
                 wait = None if after is None else after.total_seconds()
                 told = {"status_code": code, "reason": kept_error(error), "retryable": retryable, "wait": wait}
                 told["traceback"] = traceback
-                batch.finish(row, "failed", times, counts=counts, **told)
+                batch.finish(row, "failed", self._times(seconds), counts=counts, **told)
             case Postponed(after=after, reason=reason):
                 told = {"reason": kept_error(reason), "wait": after.total_seconds()}
-                batch.finish(row, "postponed", times, counts=counts, **told)
+                batch.finish(row, "postponed", self._times(seconds), counts=counts, **told)
             case Late():
                 batch.finish(row, "late", None, counts=counts)
             case Deferred():
